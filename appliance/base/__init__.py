@@ -1,0 +1,1 @@
+"""The machine, not the product: disk, processes, time, databases, logs."""

@@ -1,0 +1,114 @@
+"""Writing so that an acknowledgement survives a power cut: write aside, sync, flip.
+
+Only this module syncs. LanceDB and tantivy do not sync what they write (measured for LanceDB: 18 of 18 tables lost after
+a simulated cut), so whatever they wrote is made durable with `sync_filesystem` before a row that names it is committed.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from appliance.errors import Conflict, DiskFull, HostUnfit, StorageFault
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def write_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace *path* with *data*. On return it survives a power cut; until then the old content stands."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with storage_errors(path):
+        try:
+            fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Flush one finished file to the disk."""
+    with storage_errors(path):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def sync_directory(path: Path) -> None:
+    """Flush a directory's names to the disk: a rename is durable only then."""
+    sync_file(path)
+
+
+def sync_filesystem(path: Path) -> None:
+    """Flush everything written to the file system that holds *path* (``syncfs``)."""
+    with storage_errors(path):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            if _libc.syncfs(fd) != 0:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number), str(path))
+        finally:
+            os.close(fd)
+
+
+def make_directory(path: Path, *, mode: int = 0o700) -> Path:
+    """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as exc:
+        raise HostUnfit(
+            f"The folder {path} cannot be created: {exc.strerror}.",
+            remedy="Choose another with --data or SKELLIG_DATA.",
+            path=str(path),
+        ) from exc
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise HostUnfit(
+            f"The folder {path} is not writable.",
+            remedy="Change its owner, or choose another with --data or SKELLIG_DATA.",
+            path=str(path),
+        )
+    return path
+
+
+@contextmanager
+def exclusive(path: Path, *, what: str) -> Iterator[None]:
+    """Hold the lock file *path* for the length of the block; raise `Conflict` if another process holds it.
+
+    The kernel releases it when the holder dies, however it dies.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            raise Conflict(f"Another process holds {what}.", path=str(path)) from exc
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's disk errors into `DiskFull` and `StorageFault`."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFull(
+                f"No space is left for {path}.",
+                remedy="Free space on that file system, then try again.",
+                path=str(path),
+            ) from exc
+        if exc.errno in {errno.EIO, errno.EROFS}:
+            raise StorageFault(f"The disk refused {path}: {exc.strerror}.", path=str(path)) from exc
+        raise

@@ -1,0 +1,1 @@
+"""The ``skellig`` command, one file per noun."""

@@ -1,0 +1,1 @@
+"""Code intelligence: from a repository to evidence."""

@@ -1,0 +1,81 @@
+"""What one blob says, found in one pass over it and cached by its digest.
+
+These are msgspec structs and not dataclasses because a large repository holds a million of them: they cross a pipe from
+the parser processes and are made and encoded ten times faster. Lines are 1-based and inclusive everywhere.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from appliance.ids import BlobId
+
+SymbolKind = Literal[
+    "module", "namespace", "class", "interface", "struct", "enum", "trait", "type", "function", "method", "constructor",
+    "property", "field", "variable", "constant", "macro", "heading",
+]  # fmt: skip
+ReferenceKind = Literal["call", "name", "type", "inherit"]
+Encoding = Literal["utf-8", "utf-16", "latin-1"]
+
+
+class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A definition. ``parent`` is the index of the enclosing symbol in the same blob, or -1."""
+
+    name: str
+    qualname: str  # dotted within the blob: Client.stream; a second one of the same name is Client.stream#2
+    kind: SymbolKind
+    start_line: int
+    end_line: int
+    signature: str  # the head on one line, cut at 300 characters
+    doc: str  # first paragraph of the docstring or of the comment above, cut at 500 characters
+    parent: int = -1
+
+
+class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A use of a name. ``enclosing`` is an index into the blob's symbols, or -1 for the top level."""
+
+    name: str
+    line: int
+    kind: ReferenceKind
+    enclosing: int = -1
+    receiver: str = ""  # the text before the last dot of `a.b.name`, cut at 80 characters
+
+
+class Import(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An import, include, use or require, as written."""
+
+    module: str
+    line: int
+    names: tuple[str, ...] = ()
+    alias: str = ""
+
+
+class Chunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A span that is searched and cited as one. ``symbol`` is the index of the innermost symbol that holds it, or -1."""
+
+    start_line: int
+    end_line: int
+    symbol: int
+    defines: tuple[int, ...]  # indexes of the symbols whose head stands in this chunk
+    tokens: str  # search tokens of the text, joined by spaces: identifiers split and kept whole, lightly stemmed
+
+
+class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Everything that one pass found. ``problem`` says why the syntax was not used ("" when it was): the text still is."""
+
+    language: str  # "python", "go", …, or "text"
+    encoding: Encoding
+    lines: int
+    symbols: tuple[Symbol, ...] = ()
+    references: tuple[Reference, ...] = ()
+    imports: tuple[Import, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    problem: str = ""
+
+
+class BlobTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One blob to parse. ``path`` is one of the paths it has: it chooses the language."""
+
+    blob: BlobId
+    path: str
+    content: bytes

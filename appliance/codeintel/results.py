@@ -1,0 +1,140 @@
+"""What questions about code look like, and what comes back. Doors serialise these as they are."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from appliance.ids import BlobId, CommitId, GenerationId, ProjectId, RepoId
+
+AnswerKind = Literal["structure", "prose", "evidence"]
+Signal = Literal["lexical", "latent", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which code is asked about: one project, all of its repos or the named ones."""
+
+    project: ProjectId
+    repos: tuple[RepoId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Which state of one repo an answer speaks of. ``behind`` counts commits on the branch that are not indexed yet."""
+
+    repo: RepoId
+    repo_name: str
+    branch: str
+    commit: CommitId
+    generation: GenerationId
+    behind: int | None  # None: the repository could not be asked
+    left_out: int  # files that the index does not hold
+    vectors: float  # share of the chunks that have a vector, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines of one blob at one commit. ``verified``: that blob stands at that path in that commit, and has those lines."""
+
+    repo: RepoId
+    repo_name: str
+    path: str  # surrogateescape; show it through `base.paths.display`
+    start_line: int
+    end_line: int
+    blob: BlobId
+    commit: CommitId
+    verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result."""
+
+    span: Span
+    symbol: str  # qualified name of the definition that the span is in or defines; "" for none
+    kind: str  # kind of that symbol; "" for none
+    language: str
+    score: float
+    why: tuple[str, ...]  # e.g. "defines Client", "words: retry, stream", "meaning 0.61", "test file, lowered"
+    text: str  # the lines themselves
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """Hits, best first, and what they rest on. ``warnings`` says what is missing: a signal, a repo, freshness."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    total: int  # candidates that were ranked
+    truncated: bool
+    signals: tuple[Signal, ...]
+    freshness: tuple[Freshness, ...]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]  # milliseconds by step
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A numbered span of the evidence card. ``verified`` speaks of the location, never of prose about it."""
+
+    n: int
+    span: Span
+    symbol: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of the model's reading, linked by us to the citations in ``cites``."""
+
+    text: str
+    cites: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A sentence that was not let through, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether the evidence was strong enough for prose. ``probability`` is P(true) at the model's `enough_evidence`."""
+
+    passed: bool
+    reason: str
+    probability: float | None = None
+    overlap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The whole answer, as the API returns it and the transcript keeps it."""
+
+    question: str
+    kind: AnswerKind
+    evidence: tuple[Citation, ...]
+    sentences: tuple[Sentence, ...] = ()
+    struck: tuple[Struck, ...] = ()
+    gate: Gate | None = None
+    model: str = ""  # "" when no model was asked
+    freshness: tuple[Freshness, ...] = ()
+    warnings: tuple[str, ...] = ()
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """One step of a streamed answer, in this order: ``evidence``, any ``token``, ``sentence``, ``struck``, then ``done``.
+
+    ``answer`` is set on ``evidence`` (so far: the card) and on ``done`` (all of it); ``text`` on ``token``; ``sentence``
+    and ``struck`` on their own kinds.
+    """
+
+    type: Literal["evidence", "token", "sentence", "struck", "done"]
+    answer: Answer | None = None
+    text: str = ""
+    sentence: Sentence | None = None
+    struck: Struck | None = None

@@ -1,0 +1,1 @@
+"""Repositories as snapshots, entries and blobs; nothing is ever checked out."""

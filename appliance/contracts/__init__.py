@@ -1,0 +1,1 @@
+"""Definitions only, no behaviour: all that a plugin may import."""

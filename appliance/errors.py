@@ -1,0 +1,208 @@
+"""Every error that Skellig raises on purpose.
+
+ApplianceError
+├── CallerError            the request can be mended by whoever made it
+│   ├── InvalidInput
+│   ├── NotFound
+│   ├── Conflict
+│   └── LimitExceeded
+│       └── PromptTooLong
+├── AccessError            who is asking, and may they
+│   ├── Unauthenticated
+│   └── Forbidden
+├── ContentError           foreign content is refused; the job goes on
+│   ├── UnsafePath
+│   └── MalformedContent
+├── TrustError             never retried, always audited
+│   ├── BadSignature
+│   ├── DigestMismatch
+│   ├── RollbackRefused
+│   └── MetadataExpired
+├── Unavailable            may be retried
+│   ├── EngineUnavailable
+│   ├── StoreBusy
+│   ├── DeadlineExceeded
+│   └── Cancelled
+├── HostUnfit              this machine or its configuration cannot carry what was asked
+└── StorageFault           the disk, not the request
+    ├── DiskFull
+    └── StoreCorrupt
+
+HTTP statuses and exit codes are tables at the edges (`appliance.api.problems`, `appliance.cli.exits`).
+"""
+
+from typing import ClassVar
+
+
+class ApplianceError(Exception):
+    """A failure with a stable code, one sentence for people, the next step, and context for machines."""
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, remedy: str = "", **context: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.context = context
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
+
+
+class CallerError(ApplianceError):
+    """The request can be mended by whoever made it."""
+
+    code = "bad_request"
+
+
+class InvalidInput(CallerError):
+    """A value is not one of those that the call takes."""
+
+    code = "invalid_input"
+
+
+class NotFound(CallerError):
+    """What the request names does not exist."""
+
+    code = "not_found"
+
+
+class Conflict(CallerError):
+    """The request contradicts what exists or runs now."""
+
+    code = "conflict"
+
+
+class LimitExceeded(CallerError):
+    """The request is larger than a stated limit; the context names the limit and the size."""
+
+    code = "limit_exceeded"
+
+
+class PromptTooLong(LimitExceeded):
+    """The prompt does not fit the model; the context holds ``prompt_tokens``, ``limit`` and ``model``."""
+
+    code = "prompt_too_long"
+
+
+class AccessError(ApplianceError):
+    """Who is asking, and may they."""
+
+    code = "access"
+
+
+class Unauthenticated(AccessError):
+    """Nobody that we know is asking."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(AccessError):
+    """Somebody that we know may not do this."""
+
+    code = "forbidden"
+
+
+class ContentError(ApplianceError):
+    """Foreign content is refused; the job goes on without it."""
+
+    code = "content"
+
+
+class UnsafePath(ContentError):
+    """A path would leave the folder that it belongs to."""
+
+    code = "unsafe_path"
+
+
+class MalformedContent(ContentError):
+    """Content is not of the kind that it claims to be."""
+
+    code = "malformed_content"
+
+
+class TrustError(ApplianceError):
+    """Something is not what was signed or catalogued. Never retried, always audited."""
+
+    code = "trust"
+
+
+class BadSignature(TrustError):
+    """A signature is missing, wrong, or by an unknown key."""
+
+    code = "bad_signature"
+
+
+class DigestMismatch(TrustError):
+    """Bytes do not have the digest that they should have."""
+
+    code = "digest_mismatch"
+
+
+class RollbackRefused(TrustError):
+    """A version is older than one seen before."""
+
+    code = "rollback_refused"
+
+
+class MetadataExpired(TrustError):
+    """Trust metadata is past its date."""
+
+    code = "metadata_expired"
+
+
+class Unavailable(ApplianceError):
+    """Not now; the same request may succeed later."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class EngineUnavailable(Unavailable):
+    """The engine for a role is not running, not ready, or broke off."""
+
+    code = "engine_unavailable"
+
+
+class StoreBusy(Unavailable):
+    """A database stayed locked longer than its time-out."""
+
+    code = "store_busy"
+
+
+class DeadlineExceeded(Unavailable):
+    """Work did not end within the time that it was given."""
+
+    code = "deadline_exceeded"
+
+
+class Cancelled(Unavailable):
+    """Somebody asked for this work to stop."""
+
+    code = "cancelled"
+    retryable = False
+
+
+class HostUnfit(ApplianceError):
+    """This machine or its configuration cannot carry what was asked; the remedy says what would."""
+
+    code = "host_unfit"
+
+
+class StorageFault(ApplianceError):
+    """The disk, not the request."""
+
+    code = "storage"
+
+
+class DiskFull(StorageFault):
+    """No space is left where the data lives; the context names the path and, where known, the bytes needed."""
+
+    code = "disk_full"
+
+
+class StoreCorrupt(StorageFault):
+    """A store cannot be read as what it was written."""
+
+    code = "store_corrupt"

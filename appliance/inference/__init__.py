@@ -1,0 +1,1 @@
+"""Models and engines: what can be had, what this machine carries, and who runs it."""

@@ -1,0 +1,1 @@
+"""Running the appliance: health, supervision, checks."""
