@@ -1,0 +1,87 @@
+"""Search tokens: what the lexical index, the latent space and queries all call a word.
+
+An identifier gives its parts (``retryAfter``, ``retry_after`` and ``RETRY_AFTER`` all give *retry* and *after*, lightly
+stemmed) and itself, lower-cased and without underscores (*retryafter*). Stopwords stay: *is*, *if* and *for* say something
+in code. One pass of a regular expression and one dictionary look-up a word: this runs over every byte of a repository.
+"""
+
+import re
+
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_VOWEL = re.compile(r"[aeiouy]")
+_LONGEST_WORD = 80  # longer ones are hashes and encoded data
+_LONGEST_PART = 32
+_LONGEST_NUMBER = 5
+_MOST_PARTS = 12
+_MEMORY = 200_000  # identifiers remembered before the memory starts again
+_WHOLE = frozenset({"this", "class", "process", "access", "address", "status", "https", "alias", "canvas", "bias", "basis"})
+
+
+class _Memory(dict[str, str]):
+    """Word to tokens, worked out once for each word."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MEMORY:
+            self.clear()
+        tokens = self[word] = " ".join(_tokens_of(word))
+        return tokens
+
+
+_memory = _Memory()
+
+
+def tokenize(text: str) -> str:
+    """Return the search tokens of *text*, in order, joined by single spaces."""
+    return " ".join(filter(None, map(_memory.__getitem__, _WORD.findall(text))))
+
+
+def query_tokens(text: str) -> list[str]:
+    """Return the search tokens of a query, by the same rules."""
+    return tokenize(text).split()
+
+
+def stem(word: str) -> str:
+    """Return the lower-case *word* without a plural, ``-ing`` or ``-ed`` ending, and without a final ``e``.
+
+    It need not be a word: *parse*, *parses*, *parsed* and *parsing* only have to come out alike.
+    """
+    if len(word) < 4 or word in _WHOLE:
+        return word
+    if word.endswith("s"):
+        word = _singular(word)
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and _VOWEL.search(word[: -len(ending)]):
+            word = word[: -len(ending)]
+            if word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    elif word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
+        word = word[:-1] + "i"
+    return word
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    if word.endswith(("ss", "us", "is")):
+        return word
+    return word[:-1]
+
+
+def _tokens_of(word: str) -> list[str]:
+    if len(word) > _LONGEST_WORD:
+        return []
+    if word[0].isdigit():
+        return [word.lower()] if len(word) <= _LONGEST_NUMBER else []
+    parts = [part.lower() for part in _PART.findall(word)]
+    kept = [
+        stem(part) for part in parts if len(part) <= _LONGEST_PART and not (part.isdigit() and len(part) > _LONGEST_NUMBER)
+    ]
+    if len(parts) > 1 and len(kept) <= _MOST_PARTS:
+        kept.append("".join(parts))
+    return kept[: _MOST_PARTS + 1]
