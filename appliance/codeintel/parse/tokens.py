@@ -8,7 +8,8 @@ in code. One pass of a regular expression and one dictionary look-up a word: thi
 import re
 
 _WORD = re.compile(r"\w+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_OTHER_PART = re.compile(r"[^\W\d_]+|\d+")  # outside ASCII, capitals do not tell parts
 _VOWEL = re.compile(r"[aeiouy]")
 _LONGEST_WORD = 80  # longer ones are hashes and encoded data
 _LONGEST_PART = 32
@@ -78,7 +79,7 @@ def _tokens_of(word: str) -> list[str]:
         return []
     if word[0].isdigit():
         return [word.lower()] if len(word) <= _LONGEST_NUMBER else []
-    parts = [part.lower() for part in _PART.findall(word)]
+    parts = [part.lower() for part in (_PART if word.isascii() else _OTHER_PART).findall(word)]
     kept = [
         stem(part) for part in parts if len(part) <= _LONGEST_PART and not (part.isdigit() and len(part) > _LONGEST_NUMBER)
     ]
