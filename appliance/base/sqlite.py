@@ -46,10 +46,11 @@ def transaction(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     conn.execute("BEGIN IMMEDIATE")
     try:
         yield conn
+        conn.execute("COMMIT")
     except BaseException:
-        conn.execute("ROLLBACK")
+        if conn.in_transaction:  # a full disk may have rolled back already
+            conn.execute("ROLLBACK")
         raise
-    conn.execute("COMMIT")
 
 
 @contextmanager
@@ -88,10 +89,9 @@ def _version(conn: sqlite3.Connection) -> int:
 
 def _statements(script: str) -> Iterator[str]:
     pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
+    for piece in script.split(";"):
+        pending += piece + ";"
         if sqlite3.complete_statement(pending):
-            yield pending
+            if pending.strip(" \n\t;"):
+                yield pending
             pending = ""
-    if pending.strip():
-        yield pending

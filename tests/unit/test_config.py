@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from appliance import config
+from appliance.errors import InvalidInput
+
+
+def load(
+    tmp_path: Path, *, file: str | None = None, env: dict[str, str] | None = None, flags: dict[str, object] | None = None
+) -> config.Loaded:
+    path = None
+    if file is not None:
+        path = tmp_path / "skellig.toml"
+        path.write_text(file)
+    return config.load(environ={"HOME": str(tmp_path), **(env or {})}, flags=flags, file=path)
+
+
+def test_a_flag_beats_the_environment_beats_the_file_beats_the_default(tmp_path: Path) -> None:
+    file = "[web]\nport = 1001\nhost = '127.0.0.2'\n[chat]\nmodel = 'x'"
+    loaded = load(
+        tmp_path, file=file, env={"SKELLIG_WEB__PORT": "1002", "SKELLIG_CHAT__MODEL": "y"}, flags={"web.port": 1003}
+    )
+    assert (loaded.settings.web.port, loaded.origins["web.port"]) == (1003, "flag")
+    assert (loaded.settings.chat.model, loaded.origins["chat.model"]) == ("y", "env")
+    assert (loaded.settings.web.host, loaded.origins["web.host"]) == ("127.0.0.2", "file")
+    assert (loaded.settings.log.level, loaded.origins["log.level"]) == ("info", "default")
+
+
+def test_every_setting_has_an_origin_and_a_description(tmp_path: Path) -> None:
+    loaded = load(tmp_path)
+    assert list(loaded.origins) == config.names()
+    assert set(loaded.origins.values()) == {"default"}
+
+
+@pytest.mark.parametrize(
+    ("file", "env", "says"),
+    [
+        ("[web]\nprot = 1", {}, r"web\.prot \(from file\)"),
+        (None, {"SKELLIG_WEB__PORT": "many"}, r"web\.port \(from env\)"),
+        (None, {"SKELLIG_NONSENSE": "1"}, r"nonsense \(from env\)"),
+        ("web = 3\n", {"SKELLIG_WEB__PORT": "4"}, "both a value and a table"),
+        ("[web\n", {}, "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_where_it_stands(
+    file: str | None, env: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        load(tmp_path, file=file, env=env)
+
+
+def test_a_file_that_was_asked_for_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="does not exist"):
+        load(tmp_path, env={"SKELLIG_CONFIG": str(tmp_path / "missing.toml")})
+
+
+def test_data_lives_with_the_user_where_the_system_has_no_place() -> None:
+    assert config.default_data({"HOME": "/home/ann"}) in {Path("/home/ann/.local/share/skellig"), Path("/var/lib/skellig")}
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load(tmp_path).settings.web.port = 1  # type: ignore[misc]
