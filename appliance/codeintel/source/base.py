@@ -1,0 +1,97 @@
+"""What the index reads code from: a repository or a folder, at one exact commit.
+
+Paths are ``str`` decoded with *surrogateescape*; blobs are git's own object ids, also for plain folders.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Literal, Protocol
+
+from appliance.ids import BlobId, CommitId
+
+Mode = Literal["100644", "100755", "120000", "160000"]
+Reason = Literal[
+    "binary",  # holds NUL bytes and is not UTF-16
+    "generated",  # says so itself
+    "ignored",  # by .gitignore: folders only, in git it is not in the tree at all
+    "lfs-pointer",  # the content lives elsewhere
+    "long-line",  # minified, or data
+    "nested-repository",  # a folder that has a git directory of its own
+    "oversize",
+    "special",  # a pipe, socket or device
+    "submodule",  # a commit of another repository
+    "symlink",
+    "unreadable",  # missing from the object store, or not permitted
+    "vendored",  # somebody else's code, kept in the tree
+]
+
+
+class FileFlags(IntFlag):
+    """What a path says about a file; fits one byte."""
+
+    NONE = 0
+    TEST = 1
+    EXAMPLE = 2
+    VENDORED = 4
+    GENERATED = 8
+    DOC = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One exact state. ``branch`` is "" when HEAD is detached."""
+
+    branch: str
+    commit: CommitId
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a snapshot. ``size`` is -1 where the object store does not hold the blob."""
+
+    path: str
+    blob: BlobId
+    size: int
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file, or with a trailing slash a folder, that the index does not hold, and why."""
+
+    path: str
+    reason: Reason
+    detail: str = ""
+
+
+class Source(Protocol):
+    """Where code comes from. Every method may be called from any thread."""
+
+    def snapshot(self, branch: str | None) -> Snapshot:
+        """Return the newest state of *branch* (None: what HEAD names).
+
+        Raise `NotFound` for an unknown branch or a repository without commits, `MalformedContent` for a broken one.
+        """
+
+    def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
+        """Yield every file of *snapshot*, sorted by path as git sorts it; links and submodules too."""
+
+    def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
+        """Yield what stands beside the entries but was not taken in. A git repository has none."""
+
+    def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        """Yield the content of *blobs* in their order, streaming; leave out one that is missing or over the limit."""
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
+
+    def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
+        """Return the blob that stands at *path* in *commit*, or None if no file does."""
+
+    def behind(self, *, branch: str, commit: CommitId) -> int | None:
+        """Return how many commits *branch* has that *commit* lacks; None if the repository cannot tell."""
+
+    def close(self) -> None:
+        """End child processes. The source cannot be used afterwards."""
