@@ -21,6 +21,7 @@ ApplianceError
 ├── Unavailable            may be retried
 │   ├── EngineUnavailable
 │   ├── StoreBusy
+│   ├── Throttled
 │   ├── DeadlineExceeded
 │   └── Cancelled
 ├── HostUnfit              this machine or its configuration cannot carry what was asked
@@ -169,6 +170,12 @@ class StoreBusy(Unavailable):
     """A database stayed locked longer than its time-out."""
 
     code = "store_busy"
+
+
+class Throttled(Unavailable):
+    """Too many tries; the context holds ``retry_after`` in seconds."""
+
+    code = "throttled"
 
 
 class DeadlineExceeded(Unavailable):

@@ -1,0 +1,157 @@
+"""What works on jobs: one thread for each kind, and one that keeps the leases alive."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from appliance.base import log
+from appliance.base.clock import Clock
+from appliance.errors import ApplianceError, Cancelled, Conflict, DeadlineExceeded
+from appliance.jobs.queue import Job, JobQueue, Lease
+
+_log = log.get("jobs")
+
+_LEASE_S: Final = 30.0
+_POLL_S: Final = 0.5
+_PROGRESS_S: Final = 0.5
+_GOODBYE_S: Final = 20.0
+_STUCK_S: Final = 1800.0
+
+
+class JobContext:
+    """What a handler sees of its job: how to say how far it is, and whether to go on."""
+
+    def __init__(self, queue: JobQueue, lease: Lease, *, stop: threading.Event, clock: Clock) -> None:
+        self._queue = queue
+        self.lease = lease
+        self._stop = stop
+        self._clock = clock
+        self._written = ("", -_PROGRESS_S)  # phase and moment of the last progress that was written
+        self._looked = -_PROGRESS_S
+        self.alive_at = clock.monotonic()
+
+    @property
+    def job(self) -> Job:
+        """The job as it was when the work began."""
+        return self.lease.job
+
+    def progress(self, phase: str, done: int, total: int | None) -> None:
+        """Say how far the job is. Cheap: a phase's first, its last and two a second are written, the rest are dropped."""
+        self.alive_at = now = self._clock.monotonic()
+        phase_was, at = self._written
+        if phase != phase_was or done == total or now - at >= _PROGRESS_S:
+            self._written = (phase, now)
+            self._queue.progress(self.lease, phase, done, total)
+
+    def check(self) -> None:
+        """Raise `Cancelled` once somebody asked the job to stop, its worker stops, or its lease is lost. Cheap."""
+        self.alive_at = now = self._clock.monotonic()
+        if self._stop.is_set():
+            raise Cancelled("The worker stops.")
+        if now - self._looked >= _PROGRESS_S:
+            self._looked = now
+            if self._queue.look(self.lease) != "held":
+                raise Cancelled("The job was asked to stop.")
+
+
+Handler = Callable[[JobContext], None]
+
+
+class Worker:
+    """Runs *handlers* by job kind. *name* belongs to one living worker at a time.
+
+    What an earlier bearer of the name still held goes back to the queue at the start. A handler must bear being run
+    again from the beginning.
+    """
+
+    def __init__(
+        self, queue: JobQueue, handlers: Mapping[str, Handler], *, name: str, clock: Clock, stuck: float = _STUCK_S
+    ) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._name = name
+        self._clock = clock
+        self._stuck = stuck
+        self._running: dict[str, JobContext] = {}
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until *stop* is set; then jobs at work go back to the queue, and are taken up by the next worker.
+
+        Raise `DeadlineExceeded` when a job neither progressed nor checked for half an hour: only the end of the process
+        frees it, and its attempt is counted.
+        """
+        taken = self._queue.recover(worker=self._name)
+        _log.info("worker.started", worker=self._name, recovered=taken, kinds=sorted(self._handlers))
+        threads = [
+            threading.Thread(target=self._work, args=(kind, stop), name=f"job-{kind}", daemon=True)
+            for kind in self._handlers
+        ]
+        for thread in threads:
+            thread.start()
+        while not stop.wait(_LEASE_S / 6):
+            self._keep_alive()
+        for thread in threads:
+            thread.join(_GOODBYE_S)
+        _log.info("worker.stopped", worker=self._name)
+
+    def _keep_alive(self) -> None:
+        for context in list(self._running.values()):
+            silent = self._clock.monotonic() - context.alive_at
+            if silent > self._stuck:
+                _log.error("job.stuck", job=context.job.id, kind=context.job.kind, seconds=round(silent))
+                self._finish(context, f"No sign of life for {silent:.0f} s.", retryable=True)
+                raise DeadlineExceeded(f"The job {context.job.id} gave no sign of life for {silent:.0f} s.", seconds=silent)
+            try:
+                self._queue.heartbeat(context.lease)
+            except ApplianceError as exc:
+                _log.warning("job.heartbeat_failed", job=context.job.id, reason=exc.message)
+
+    def _work(self, kind: str, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                lease = self._queue.lease(worker=self._name, kinds=[kind], seconds=_LEASE_S)
+            except ApplianceError as exc:
+                _log.error("job.lease_failed", kind=kind, reason=exc.message)
+                lease = None
+            if lease is None:
+                stop.wait(_POLL_S)
+                continue
+            self._attempt(lease, stop)
+
+    def _attempt(self, lease: Lease, stop: threading.Event) -> None:
+        context = JobContext(self._queue, lease, stop=stop, clock=self._clock)
+        self._running[lease.job.id] = context
+        started = self._clock.monotonic()
+        _log.info("job.started", job=lease.job.id, kind=lease.job.kind, key=lease.job.key, attempt=lease.job.attempts)
+        try:
+            self._handle(context, stop)
+        except Conflict as exc:
+            _log.warning("job.lost", job=lease.job.id, kind=lease.job.kind, reason=exc.message)
+        except ApplianceError as exc:
+            _log.error("job.unrecorded", job=lease.job.id, kind=lease.job.kind, reason=exc.message)
+        finally:
+            del self._running[lease.job.id]
+        seconds = round(self._clock.monotonic() - started, 3)
+        _log.info("job.ended", job=lease.job.id, kind=lease.job.kind, seconds=seconds)
+
+    def _handle(self, context: JobContext, stop: threading.Event) -> None:
+        try:
+            self._handlers[context.job.kind](context)
+        except Cancelled:
+            if self._queue.look(context.lease) == "cancel":
+                self._queue.cancelled(context.lease)
+            elif stop.is_set():
+                self._queue.release(context.lease, "The worker stopped.")
+            else:
+                self._queue.fail(context.lease, "The work broke off.", retryable=True)
+        except ApplianceError as exc:
+            _log.warning("job.failed", job=context.job.id, kind=context.job.kind, code=exc.code, reason=exc.message)
+            self._finish(context, str(exc), retryable=exc.retryable)
+        except Exception as exc:  # noqa: BLE001 - the outermost loop of a job: one bad job must not end the others
+            _log.exception("job.broke", job=context.job.id, kind=context.job.kind)
+            self._finish(context, f"An error of ours: {type(exc).__name__}. The log has the details.", retryable=False)
+        else:
+            self._queue.complete(context.lease)
+
+    def _finish(self, context: JobContext, reason: str, *, retryable: bool) -> None:
+        self._queue.fail(context.lease, reason, retryable=retryable)
