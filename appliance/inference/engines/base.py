@@ -1,0 +1,80 @@
+"""What an engine is: one model, loaded once, asked many times. Everything that speaks to a model speaks to this."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.contracts.chat import ChatDelta, ChatRequest
+
+Role = Literal["chat", "embed"]
+State = Literal["ready", "loading", "down", "failed", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What is loaded. *context* is in tokens; *dimensions* is 0 for an engine that makes no vectors."""
+
+    role: Role
+    model: str
+    context: int
+    dimensions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineHealth:
+    """Whether an engine can be asked now, and if not, why, in a sentence."""
+
+    state: State
+    detail: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine was seen to do when it started; its name or version is never asked."""
+
+    chat: bool = False
+    schema: bool = False
+    candidates: bool = False
+    embed: bool = False
+
+
+class Engine(Protocol):
+    """One model behind one interface.
+
+    An engine refuses what it cannot do with `InvalidInput`; it never does something else instead.
+    """
+
+    @property
+    def info(self) -> EngineInfo:
+        """What is loaded, or about to be."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the probe at the start found; all false before the engine is ready."""
+
+    @property
+    def health(self) -> EngineHealth:
+        """``loading`` until `start` has returned, ``failed`` if it or the engine broke, else ``ready``."""
+
+    async def start(self) -> None:
+        """Load the model, warm it up and probe it. Raise `EngineUnavailable` with the reason when it cannot be loaded."""
+
+    def chat(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        """Stream a completion; the last delta has *finish* and the counts.
+
+        Closing the iterator ends the work and frees its slot, also while the prompt is being read. A prompt that does not
+        fit raises `PromptTooLong` before the first delta; it is never cut.
+        """
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text, shape (len(texts), dimensions). Text beyond the model's window has no influence."""
+
+    async def tokenize(self, text: str) -> list[int]:
+        """Return the model's token ids for *text*, without a beginning or end mark."""
+
+    async def close(self) -> None:
+        """Give back everything; the engine cannot be started again."""

@@ -1,0 +1,54 @@
+"""The engines of one appliance, by role."""
+
+from appliance.base.paths import DataPaths
+from appliance.config import Settings
+from appliance.errors import NotFound
+from appliance.inference.catalog import Catalog
+from appliance.inference.client import EngineClient
+from appliance.inference.engines.base import EngineHealth, EngineInfo, Role
+
+OFF = "none"
+AUTO = "auto"
+
+
+class EnginePool:
+    """Hands out clients. Starts nothing: the supervisor runs the engines, each on its socket in the run directory."""
+
+    def __init__(self, paths: DataPaths, *, catalog: Catalog, settings: Settings) -> None:
+        self._paths = paths
+        self._catalog = catalog
+        self._settings = settings
+
+    def chat(self) -> EngineClient | None:
+        """Return the chat model's client, or None when the settings say ``none``.
+
+        The client is there before its engine is: while nothing runs, its calls raise `EngineUnavailable` with the remedy.
+        """
+        return self._client("chat", self._settings.chat.model, context=self._settings.chat.context)
+
+    def embedder(self) -> EngineClient | None:
+        """Return the embedder's client, or None when the settings say ``none``; else as `chat`."""
+        return self._client("embed", self._settings.embed.model, context=0)
+
+    async def health(self, role: Role) -> EngineHealth:
+        """Return how the engine for *role* is; ``off`` when the settings say ``none``."""
+        client = self.chat() if role == "chat" else self.embedder()
+        if client is None:
+            return EngineHealth("off", f"The setting {role}.model is `none`.")
+        return await client.health()
+
+    def _client(self, role: Role, name: str, *, context: int) -> EngineClient | None:
+        if name == OFF:
+            return None
+        return EngineClient(self._paths.engine_socket(role), expected=self._expected(role, name, context=context))
+
+    def _expected(self, role: Role, name: str, *, context: int) -> EngineInfo:
+        if name == AUTO:
+            return EngineInfo(role, name, context)
+        model = self._catalog.get(name)
+        if model.role != role:
+            raise NotFound(
+                f"The model {name} is for the role {model.role}, not {role}.",
+                remedy="`skellig model list` shows every model and its role.",
+            )
+        return EngineInfo(role, name, context or model.context, model.dimensions)
