@@ -1,0 +1,164 @@
+"""The query language: words, "phrases", names and filters. docs/reference/query-language.md tells users about it."""
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.codeintel.parse.tokens import query_tokens
+from appliance.errors import InvalidInput, LimitExceeded
+
+Style = Literal["symbol", "prose"]
+
+FILTERS = ("repo", "path", "lang", "symbol")
+_LONGEST = 2_000  # characters
+_ITEM = re.compile(
+    r"""(?P<minus>-?)(?P<name>[a-z]+):(?P<value>"[^"]*"|(?![:/])[^\s"]+)(?=\s|$)   # a filter
+      | "(?P<phrase>[^"]*)"
+      | (?P<word>\S+)""",
+    re.VERBOSE,
+)
+_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|\#)[^\W\d]\w*)*")
+_JOINT = re.compile(r"\.|::|->|#")
+_MARKED = re.compile(r"_\w|\w_|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|\.|::|->|#")  # what prose does not do inside a word
+_PAIR = 2  # "Client stream": a class and its method, asked for without a dot
+_LANGUAGES = {
+    "py": "python", "js": "javascript", "jsx": "javascript", "ts": "typescript", "golang": "go", "rs": "rust",
+    "c++": "cpp", "cxx": "cpp", "cc": "cpp", "c#": "csharp", "cs": "csharp", "rb": "ruby", "sh": "bash", "shell": "bash",
+    "kt": "kotlin", "md": "markdown", "c-sharp": "csharp",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One ``name:value``; *negative* where it was written with a minus."""
+
+    name: str
+    value: str
+    negative: bool = False
+
+    def __str__(self) -> str:
+        return f"{'-' if self.negative else ''}{self.name}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query taken apart. ``names`` are the identifiers in it, as written: they may be defined somewhere."""
+
+    text: str  # what is embedded: the words and phrases without filters
+    tokens: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    style: Style
+    filters: tuple[Filter, ...]
+
+    def of(self, name: str) -> tuple[Filter, ...]:
+        """Return the filters called *name*."""
+        return tuple(f for f in self.filters if f.name == name)
+
+
+def parse(query: str) -> ParsedQuery:
+    """Take a search query apart.
+
+    Raise `InvalidInput` when nothing is asked or a filter is unknown, `LimitExceeded` when the query is too long.
+    """
+    _bounded(query)
+    words: list[str] = []
+    phrases: list[str] = []
+    filters: list[Filter] = []
+    for item in _ITEM.finditer(query):
+        if item["name"]:
+            filters.append(_filter(item["name"], item["value"].strip('"'), negative=bool(item["minus"])))
+        elif item["word"]:
+            words.append(_word(item["word"]))
+        elif item["phrase"].strip():
+            phrases.append(item["phrase"])
+            words.append(item["phrase"])
+    if not words:
+        words = [f.value for f in filters if f.name == "symbol" and not f.negative]
+    return _parsed(words, phrases, filters)
+
+
+def plain(text: str) -> ParsedQuery:
+    """Take a question apart, in which colons and quotes mean nothing; raise as `parse` does."""
+    _bounded(text)
+    return _parsed([text], [], [])
+
+
+def language_name(value: str) -> str:
+    """Return the name that the index uses for the language *value*: ``py`` and ``Python`` are ``python``."""
+    return _LANGUAGES.get(value.lower(), value.lower())
+
+
+def path_matches(path: str, filters: Sequence[Filter]) -> bool:
+    """Say whether *path* passes the ``path:`` *filters*: one of the positive ones, if there are any, and no negative one."""
+    positive = [f for f in filters if not f.negative]
+    return (not positive or any(_matches(path, f.value) for f in positive)) and not any(
+        _matches(path, f.value) for f in filters if f.negative
+    )
+
+
+def last_name(name: str) -> str:
+    """Return the last part of a qualified name: ``stream`` of ``Client.stream`` and of ``Client::stream``."""
+    return _JOINT.split(name)[-1]
+
+
+def dotted(name: str) -> str:
+    """Return a qualified name as the symbol table writes it: with dots."""
+    return _JOINT.sub(".", name)
+
+
+def _bounded(query: str) -> None:
+    if len(query) > _LONGEST:
+        raise LimitExceeded(f"A query has at most {_LONGEST:,} characters.", limit=_LONGEST, size=len(query))
+
+
+def _parsed(words: Sequence[str], phrases: Sequence[str], filters: Sequence[Filter]) -> ParsedQuery:
+    text = " ".join(words)
+    tokens = tuple(query_tokens(text))
+    if not tokens:
+        raise InvalidInput("The query has no words.", remedy="Say what to look for: a name, words, or a question.")
+    style, names = _names(text)
+    split = (tuple(query_tokens(phrase)) for phrase in phrases)
+    return ParsedQuery(text, tokens, tuple(filter(None, split)), names, style, tuple(filters))
+
+
+def _word(word: str) -> str:
+    if word.endswith(":") and word[:-1].removeprefix("-") in FILTERS:
+        _filter(word[:-1].removeprefix("-"), "", negative=False)
+    return word.replace('"', " ")
+
+
+def _filter(name: str, value: str, *, negative: bool) -> Filter:
+    if name not in FILTERS:
+        raise InvalidInput(
+            f"There is no filter {name}:.",
+            remedy=f"The filters are {', '.join(f'{f}:' for f in FILTERS)}. To look for the text itself, put it in quotes.",
+            filter=name,
+        )
+    if not value:
+        raise InvalidInput(f"The filter {name}: has no value.", remedy=f"Write {name}:VALUE without a space.", filter=name)
+    if name == "symbol" and negative:
+        raise InvalidInput("The filter symbol: cannot be negated.", remedy="Leave out the minus.", filter=name)
+    return Filter(name, language_name(value) if name == "lang" else value, negative)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    if any(c in pattern for c in "*?["):
+        return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, f"*/{pattern}")
+    return pattern.strip("/") in path if not pattern.startswith("/") else path.startswith(pattern[1:])
+
+
+def _names(text: str) -> tuple[Style, tuple[str, ...]]:
+    words = [word.strip("()[]{}<>,;:!?.'`*&") for word in text.split()]
+    words = [word for word in words if word]
+    if all(_NAME.fullmatch(word) for word in words) and (
+        len(words) == 1 or (len(words) == _PAIR and all(_marked(word) or word[0].isupper() for word in words))
+    ):
+        return "symbol", tuple(words)
+    return "prose", tuple(dict.fromkeys(word for word in words if _NAME.fullmatch(word) and _marked(word)))
+
+
+def _marked(word: str) -> bool:
+    return _MARKED.search(word) is not None

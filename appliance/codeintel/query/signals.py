@@ -1,0 +1,191 @@
+"""What is known of each candidate for a query: the numbers that both rankers, for searches and for packs, start from."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.codeintel.parse.tokens import tokenize
+from appliance.codeintel.query.querylang import ParsedQuery, dotted, last_name
+from appliance.codeintel.results import Signal
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.symbols import SymbolRow
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+
+DEPTH = 50  # best chunks of each signal that become candidates
+_TOP_OF_FILE = 3
+_MOST_DEFINITIONS = 30  # of one name; "get" can have thousands
+_OTHER_CASE = 0.6
+_PART_OF_NAME = 0.7  # `stream` where `Client.stream` was asked and nothing has the whole name
+_KINDS = {"variable": 0.6, "field": 0.5, "property": 0.6, "heading": 0.4, "module": 0.5, "constructor": 0.8}
+_EMPTY_STEMS = frozenset({"__init__", "index", "mod", "lib", "main", "__main__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Candidate chunks of one generation, and an array each for what speaks for them; all arrays have one length.
+
+    ``dense`` is NaN for a chunk without a vector. ``used`` says which signals had anything to say at all.
+    """
+
+    ids: Ids  # chunk
+    files: Ids
+    lexical: Floats  # BM25 of the chunk
+    file_lexical: Floats  # BM25 of its file
+    latent: Floats  # cosine
+    dense: Floats  # cosine
+    file_dense: Floats  # best cosine in the file + half of the mean of its best three; NaN where it has no vectors
+    defines: Floats  # 1: defines a name of the query; less if only but for case, or only its last part; 0: does not
+    stem: Floats  # share of the words of the file's name that the query has
+    flags: npt.NDArray[np.uint8]  # of the file: test, example, …
+    used: tuple[Signal, ...]
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self.ids)
+
+
+def collect(
+    generation: Generation, query: ParsedQuery, *, vector: Floats | None, within: Ids | None = None, depth: int = DEPTH
+) -> Signals:
+    """Gather the candidates for *query*: the best *depth* of each signal, and what defines a name of the query.
+
+    *vector* is the query's, None when there is none; with *within* only those chunks are candidates.
+    """
+    latent = _latent(generation, query)
+    dense = _dense(generation, vector)
+    top, _ = generation.lexical.chunks(query.tokens, depth, phrases=query.phrases, within=within)
+    defining = _definitions(generation, query)
+    allowed = within
+    if query.phrases:  # only the lexical index knows where a phrase stands
+        allowed, _ = generation.lexical.chunks(
+            query.tokens, len(generation.chunk_file), phrases=query.phrases, within=within
+        )
+    pools = [top, np.fromiter(defining, dtype=np.int64)]
+    pools += [_best(scores, depth, allowed) for scores in (latent, dense) if scores is not None]
+    ids = np.unique(np.concatenate(pools))
+    if allowed is not None:
+        ids = ids[np.isin(ids, allowed)]
+    files = generation.chunk_file[ids].astype(np.int64)
+    nothing = np.zeros(len(ids), dtype=np.float32)
+    return Signals(
+        ids=ids,
+        files=files,
+        lexical=generation.lexical.chunk_scores(query.tokens, ids),
+        file_lexical=_by_file(generation.lexical.file_scores, query.tokens, files),
+        latent=nothing if latent is None else latent[ids],
+        dense=np.full(len(ids), np.nan, dtype=np.float32) if dense is None else dense[ids],
+        file_dense=_file_prior(generation, dense, files),
+        defines=np.array([defining.get(int(i), 0.0) for i in ids], dtype=np.float32),
+        stem=_stem(generation, query, files),
+        flags=generation.files.flags[files],
+        used=_used(top, latent, dense),
+    )
+
+
+def _latent(generation: Generation, query: ParsedQuery) -> Floats | None:
+    space = generation.latent
+    if space is None:
+        return None
+    folded = space.embed(query.tokens)
+    return space.scores(folded) if folded.any() else None
+
+
+def _dense(generation: Generation, vector: Floats | None) -> Floats | None:
+    if vector is None or generation.vectors is None:
+        return None
+    scores = generation.vectors.scores(vector)
+    return None if np.isnan(scores).all() else scores
+
+
+def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Signal, ...]:
+    pairs: tuple[tuple[Signal, bool], ...] = (
+        ("lexical", len(lexical) > 0),
+        ("latent", latent is not None),
+        ("vector", dense is not None),
+    )
+    return tuple(name for name, there in pairs if there)
+
+
+def _best(scores: Floats, depth: int, allowed: Ids | None) -> Ids:
+    places = np.arange(len(scores)) if allowed is None else allowed
+    known = places[~np.isnan(scores[places])]
+    if len(known) <= depth:
+        return known
+    return known[np.argpartition(-scores[known], depth)[:depth]]
+
+
+def _by_file(score: Callable[[Sequence[str], Ids], Floats], tokens: Sequence[str], files: Ids) -> Floats:
+    distinct, place = np.unique(files, return_inverse=True)
+    return score(tokens, distinct)[place]
+
+
+def _file_prior(generation: Generation, dense: Floats | None, files: Ids) -> Floats:
+    distinct, place = np.unique(files, return_inverse=True)
+    priors = np.full(len(distinct), np.nan, dtype=np.float32)
+    if dense is not None:
+        bounds = generation.files.first_chunk
+        for n, file in enumerate(distinct):
+            scores = dense[bounds[file] : bounds[file + 1]]
+            best = np.sort(scores[~np.isnan(scores)])[::-1][:_TOP_OF_FILE]
+            if len(best):
+                priors[n] = best[0] + best.mean() / 2
+    return priors[place]
+
+
+def _definitions(generation: Generation, query: ParsedQuery) -> dict[int, float]:
+    """Return the chunks that define a name of the query, with how well they do."""
+    found: dict[int, float] = {}
+    for name in query.names:
+        for row, worth in _rows(generation, name):
+            chunk = chunk_at(generation, file=row.file, line=row.start_line)
+            if chunk is not None:
+                found[chunk] = max(found.get(chunk, 0.0), worth)
+    return found
+
+
+def _rows(generation: Generation, name: str) -> list[tuple[SymbolRow, float]]:
+    qualified, last = dotted(name), last_name(name)
+    rows = generation.symbols.qualified(qualified) if qualified != last else []
+    worth = 1.0 if rows else _PART_OF_NAME if qualified != last else 1.0
+    rows = rows or generation.symbols.named(last)
+    rows.sort(key=lambda row: (int(generation.files.flags[row.file]) != 0, row.parent.count("."), row.id))
+    return [
+        (row, worth * (1.0 if row.name == last else _OTHER_CASE) * _KINDS.get(row.kind, 1.0))
+        for row in rows[:_MOST_DEFINITIONS]
+    ]
+
+
+def chunk_at(generation: Generation, *, file: int, line: int) -> int | None:
+    """Return the first chunk of *file* that holds *line*, or None when none does."""
+    first, last = generation.files.first_chunk[file : file + 2]
+    inside = (generation.chunk_start[first:last] <= line) & (line <= generation.chunk_end[first:last])
+    return int(first + inside.argmax()) if inside.any() else None
+
+
+def _stem(generation: Generation, query: ParsedQuery, files: Ids) -> Floats:
+    distinct, place = np.unique(files, return_inverse=True)
+    asked = frozenset(query.tokens)
+    shares = [_share(asked, stem_tokens(generation.files.paths[file])) for file in distinct]
+    return np.array(shares, dtype=np.float32)[place] if shares else np.zeros(0, dtype=np.float32)
+
+
+def stem_tokens(path: str) -> list[str]:
+    """Return the search tokens of a file's name without its ending; of its folder's, where the name says nothing."""
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0] or name
+    if stem.lower() in _EMPTY_STEMS and folders:
+        stem = folders[-1]
+    return tokenize(stem).split()
+
+
+def _share(asked: frozenset[str], stem: Sequence[str]) -> float:
+    if not stem:
+        return 0.0
+    if stem[-1] in asked:  # the whole name, or its only word
+        return 1.0
+    parts = stem[:-1]
+    return sum(part in asked for part in parts) / len(parts) if parts else 0.0
