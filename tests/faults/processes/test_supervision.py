@@ -1,0 +1,126 @@
+"""Claims about real supervised processes, with tiny stand-in programs: what dies comes back, what cannot start says why."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from appliance.base.paths import DataPaths
+from appliance.errors import HostUnfit, Unavailable
+from appliance.ops import launch, strays
+from appliance.ops.programs import Program, RunFiles
+from appliance.ops.supervisor import ProgramState, Supervisor, alive, verdict
+
+T = TypeVar("T")
+STAY = (sys.executable, "-S", "-c", "import signal; signal.pause()")
+STUBBORN = (sys.executable, "-S", "-c", "import signal; signal.signal(15, signal.SIG_IGN); signal.pause()")
+DIE = (sys.executable, "-S", "-c", "raise SystemExit('error: The model is not one that this engine reads.')")
+
+
+def until(found: Callable[[], T | None], *, seconds: float = 30.0) -> T:
+    """Return what *found* returns once that is not None."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(Unavailable):
+            if (value := found()) is not None:
+                return value
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass in time")
+
+
+class House:
+    """A data directory with a supervisor of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.files = RunFiles(DataPaths(root))
+        self.supervisor = Supervisor(self.files)
+
+    def start(self, *programs: Program) -> None:
+        launch.prepare(programs, files=self.files)
+        launch.start(self.files, environment={})
+
+    def program(self, name: str) -> ProgramState:
+        return next(program for program in self.supervisor.programs() if program.name == name)
+
+    def running(self, name: str, *, other_than: int = 0) -> int:
+        """Wait until *name* runs with a process id other than that one, and return the id."""
+
+        def look() -> int | None:
+            program = self.program(name)
+            return program.pid if program.state == "running" and program.pid != other_than else None
+
+        return until(look)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    built = House(tmp_path)
+    yield built
+    launch.stop(built.files, seconds=5.0)
+
+
+def test_a_killed_program_comes_back(house: House) -> None:
+    house.start(Program("web", STAY, settle=1), Program("worker", STAY, settle=1))
+    web, worker = house.running("web"), house.running("worker")
+    os.kill(web, signal.SIGKILL)
+    assert house.running("web", other_than=web)
+    assert house.running("worker") == worker
+
+
+def test_an_engine_that_exits_at_once_ends_failed_with_its_last_words_and_the_web_goes_on(house: House) -> None:
+    """BR-040: no endless restart behind a spinner; the reason is one line away."""
+    house.start(Program("web", STAY, settle=1), Program("engine-chat", DIE, settle=2, retries=1))
+    web = house.running("web")
+    failed = until(lambda: p if (p := house.program("engine-chat")).state == "failed" else None)
+    assert failed.said == "error: The model is not one that this engine reads."
+    assert "error: The model" in verdict(failed).detail
+    assert house.running("web") == web
+
+
+def test_a_second_supervisor_on_one_data_directory_is_refused(house: House) -> None:
+    """A8: two workers on one data directory would each believe that its leases are its own."""
+    house.start(Program("web", STAY, settle=1))
+    web = house.running("web")
+    with pytest.raises(HostUnfit, match="Another process holds the data directory"):
+        launch.start(house.files, environment={})
+    assert house.running("web") == web
+
+
+def test_stopping_ends_also_what_ignores_being_asked(house: House) -> None:
+    house.start(Program("worker", STUBBORN, settle=1, grace=1))
+    worker = house.running("worker")
+    assert launch.stop(house.files, seconds=10.0) == 2
+    assert not alive(worker)
+
+
+def test_stopping_ends_programs_whose_supervisor_was_killed(house: House) -> None:
+    house.start(Program("web", STAY, settle=1))
+    web = house.running("web")
+    os.kill(house.supervisor.pid(), signal.SIGKILL)
+    assert launch.stop(house.files, seconds=5.0) == 1
+    assert not alive(web)
+
+
+def test_starting_after_the_supervisor_was_killed_leaves_one_of_each_program(house: House) -> None:
+    house.start(Program("web", STAY, settle=1))
+    old = house.running("web")
+    os.kill(house.supervisor.pid(), signal.SIGKILL)
+    house.start(Program("web", STAY, settle=1))
+    new = house.running("web")
+    assert strays.find(house.files) == [new]
+    assert not alive(old)
+
+
+def test_stopping_where_nothing_runs_is_no_error(tmp_path: Path) -> None:
+    assert launch.stop(RunFiles(DataPaths(tmp_path)), seconds=1.0) == 0
+
+
+def test_asking_a_supervisor_that_does_not_run_says_how_to_start_it(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="skellig up"):
+        Supervisor(RunFiles(DataPaths(tmp_path))).programs()
