@@ -1,0 +1,173 @@
+"""The running appliance, over its own HTTP API: TCP or unix socket, with the key that it left for this machine's owner."""
+
+import contextlib
+import ssl
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import httpx2
+import msgspec
+
+from appliance import errors
+from appliance.base.paths import DataPaths
+from appliance.config import Web
+from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, NotFound, Unavailable
+
+T = TypeVar("T")
+
+_SECONDS: Final = 30.0
+_STREAM_SECONDS: Final = 600.0  # a slow machine may read a prompt for minutes before the first word
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - what to call instead of what is listened on
+
+
+class Problem(msgspec.Struct):
+    """An RFC 9457 problem, as far as the command line reads it."""
+
+    detail: str = "The appliance gave no reason."
+    code: str = "error"
+    remedy: str = ""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One server-sent event."""
+
+    name: str
+    data: bytes
+
+
+def _leaves(kind: type[ApplianceError]) -> Iterator[type[ApplianceError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _leaves(child)
+
+
+_KINDS: Final[Mapping[str, type[ApplianceError]]] = {kind.code: kind for kind in _leaves(errors.ApplianceError)}
+
+
+class Remote:
+    """The appliance's API. Every method raises the error that the appliance answered with, or `Unavailable`."""
+
+    def __init__(self, web: Web, *, paths: DataPaths, transport: httpx2.BaseTransport | None = None) -> None:
+        key = _key(paths)
+        self._client = httpx2.Client(
+            base_url=f"{address(web)}/api/v1/",
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx2.Timeout(_SECONDS, connect=5.0),
+            transport=transport or _transport(web),
+            trust_env=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def get(self, path: str, kind: type[T], **query: str | int | None) -> T:
+        """Return what stands at *path*, read as *kind*."""
+        return _decode(self.raw("GET", path, query=query), kind)
+
+    def post(self, path: str, kind: type[T], body: object = None) -> T:
+        """Send *body* as JSON and return the answer, read as *kind*."""
+        return _decode(self.raw("POST", path, body=body), kind)
+
+    def delete(self, path: str) -> None:
+        """Delete what stands at *path*."""
+        self.raw("DELETE", path)
+
+    def raw(
+        self, method: str, path: str, *, query: Mapping[str, str | int | None] | None = None, body: object = None
+    ) -> bytes:
+        """Return the body of the answer as it came."""
+        wanted = {name: value for name, value in (query or {}).items() if value is not None}
+        content = None if body is None else msgspec.json.encode(body)
+        with _running():
+            response = self._client.request(method, path, params=wanted, content=content, headers=_JSON)
+        _raise_problem(response)
+        return response.content
+
+    @contextlib.contextmanager
+    def stream(self, path: str, body: object) -> Iterator[Iterator[Event]]:
+        """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
+        headers = _JSON | {"accept": "text/event-stream"}
+        limits = httpx2.Timeout(_STREAM_SECONDS, connect=5.0)
+        with (
+            _running(),
+            self._client.stream(
+                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=limits
+            ) as response,
+        ):
+            if response.is_error:
+                response.read()
+            _raise_problem(response)
+            yield (Event(event.event, event.data.encode()) for event in httpx2.EventSource(response))
+
+
+_JSON: Final = {"content-type": "application/json"}
+
+
+def address(web: Web) -> str:
+    """Return the URL that reaches an appliance with these settings from this machine."""
+    if web.socket is not None:
+        return "http://localhost"
+    host = _EVERYWHERE.get(web.host, f"[{web.host}]" if ":" in web.host else web.host)
+    return f"http://{host}:{web.port}"
+
+
+def shown_address(web: Web) -> str:
+    """Return where people find the appliance."""
+    return f"unix:{web.socket}" if web.socket is not None else address(web)
+
+
+def _transport(web: Web) -> httpx2.HTTPTransport:
+    nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # plain HTTP only: the certificate store is never read
+    return httpx2.HTTPTransport(uds=str(web.socket) if web.socket else None, verify=nobody, trust_env=False)
+
+
+def _key(paths: DataPaths) -> str:
+    try:
+        return (paths.run / "cli.key").read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except PermissionError as exc:
+        raise HostUnfit(
+            f"The key {paths.run / 'cli.key'} is another user's.",
+            remedy="Run this as the user who runs the appliance.",
+        ) from exc
+
+
+@contextlib.contextmanager
+def _running() -> Iterator[None]:
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
+        raise Unavailable("Skellig is not running.", remedy="Start it with: skellig up") from exc
+    except httpx2.TimeoutException as exc:
+        raise DeadlineExceeded("The appliance did not answer in time.", remedy="`skellig status` says how it is.") from exc
+    except httpx2.HTTPError as exc:
+        raise Unavailable("The appliance broke off in the middle of its answer.", remedy="Try again.") from exc
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as exc:
+        raise Unavailable(
+            "The answer is not one of Skellig's.", remedy="Does another program listen there? See web.port."
+        ) from exc
+
+
+def _raise_problem(response: httpx2.Response) -> None:
+    if response.is_success:
+        return
+    try:
+        problem = msgspec.json.decode(response.content, type=Problem)
+    except msgspec.DecodeError:
+        problem = Problem(f"The appliance answered with the status {response.status_code}.")
+    fallback = NotFound if response.status_code == 404 else ApplianceError
+    raise _KINDS.get(problem.code, fallback)(problem.detail, remedy=problem.remedy)
