@@ -22,6 +22,7 @@ Reason = Literal[
     "special",  # a pipe, socket or device
     "submodule",  # a commit of another repository
     "symlink",
+    "unsafe-path",  # "..", empty or endless: no name that a file can have
     "unreadable",  # missing from the object store, or not permitted
     "vendored",  # somebody else's code, kept in the tree
 ]

@@ -1,0 +1,204 @@
+"""A plain folder as one snapshot: its files become blobs in a bare repository of ours, by git's own fast-import.
+
+Equal content gives an equal commit id. Nothing of the folder's own attributes or configuration is looked at: contents go in
+byte for byte.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from appliance.base import durable, proc
+from appliance.base.clock import Clock
+from appliance.base.paths import display
+from appliance.codeintel.source.base import Entry, LeftOut, Snapshot
+from appliance.codeintel.source.git import list_tree, locate
+from appliance.codeintel.source.gitchild import CONFIG, Child, environment
+from appliance.codeintel.source.objects import Objects
+from appliance.codeintel.source.scan import Found, Scan, read_inside
+from appliance.errors import InvalidInput, NotFound, StorageFault
+from appliance.ids import BlobId, CommitId
+
+_REF = "refs/heads/folder"
+_STATE = "folder.json"
+_SETTLED = 2.0  # seconds: a file that changed later than this before a scan may change again within one time stamp
+_LOOK_AGAIN = 15.0  # seconds for which `behind` believes what it saw
+_HEADER = f"commit {_REF}\ncommitter Skellig <skellig@localhost> 0 +0000\ndata 0\n".encode()
+
+
+class _State(msgspec.Struct, frozen=True):
+    """What the last import saw: while the fingerprint stays, the content does."""
+
+    fingerprint: str
+    commit: str
+    settled: bool  # False: a file was so fresh that it may have changed again without a trace
+    unread: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    files: list[Found]
+    left_out: list[LeftOut]
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for file in self.files:
+            digest.update(b"%s\0%d %d %d %d\0" % (file.path, file.executable, file.size, file.stamp, file.inode))
+        return digest.hexdigest()
+
+    @property
+    def newest(self) -> float:
+        return max((file.stamp for file in self.files), default=0) / 1e9
+
+
+class FolderSource:
+    """Implements `Source` on the plain folder *root*; *mirror* is the folder of ours for the bare repository."""
+
+    def __init__(self, root: Path, *, mirror: Path, max_bytes: int, clock: Clock) -> None:
+        self._root = Path(os.path.realpath(root))
+        self._mirror = mirror
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._store = _make_store(mirror)
+        self._objects = Objects(self._store, max_bytes=max_bytes)
+        self._lock = threading.Lock()
+        self._left_out: dict[CommitId, list[LeftOut]] = {}
+        self._looked: tuple[float, str] = (float("-inf"), "")
+
+    def snapshot(self, branch: str | None) -> Snapshot:
+        """Take the folder in as it is now. A folder has no branches; raise `NotFound` when it holds no file."""
+        if branch:
+            raise InvalidInput(f"{self._root} is a plain folder and has no branches.", remedy="Leave the branch out.")
+        with self._lock, durable.exclusive(self._mirror / "import.lock", what=f"the import of {self._root}"):
+            seen = self._scan()
+            state = self._state()
+            if state is None or not state.settled or state.fingerprint != seen.fingerprint:
+                state = self._take_in(seen)
+            tree = self._objects.info(f"{state.commit}^{{tree}}")
+        if tree is None:
+            (self._mirror / _STATE).unlink(missing_ok=True)
+            raise StorageFault("The copy of the folder cannot be read back.", remedy="Refresh it.", path=str(self._store))
+        commit = CommitId(state.commit)
+        unread = [LeftOut(path, "unreadable", "It changed, or may not be read.") for path in state.unread]
+        self._left_out = {commit: seen.left_out + unread}
+        return Snapshot("", commit, tree.id)
+
+    def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
+        """Yield every file of the snapshot; links too, as their text."""
+        return list_tree(self._store, snapshot.tree)
+
+    def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
+        """Yield what this source left out when it took *snapshot*: ignored, oversize, special, unreadable."""
+        return iter(self._left_out.get(snapshot.commit, []))
+
+    def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        """Yield the content of *blobs* in their order, from the copy."""
+        return self._objects.read(blobs)
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return one blob from the copy; raise `NotFound` or `LimitExceeded`."""
+        return self._objects.blob(blob)
+
+    def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
+        """Return the blob that stands at *path* in *commit*, or None if no file does."""
+        return locate(self._objects, self._store, commit=commit, path=path)
+
+    def behind(self, *, branch: str, commit: CommitId) -> int | None:
+        """Return 0 while the folder looks as it did when *commit* was taken, else 1; looks again every 15 seconds."""
+        del branch
+        at, fingerprint = self._looked
+        if self._clock.monotonic() - at > _LOOK_AGAIN:
+            try:
+                fingerprint = self._scan().fingerprint
+            except (NotFound, InvalidInput):
+                return None
+            self._looked = (self._clock.monotonic(), fingerprint)
+        state = self._state()
+        return 0 if state and state.commit == commit and state.fingerprint == fingerprint else 1
+
+    def close(self) -> None:
+        """End the git processes."""
+        self._objects.close()
+
+    def _scan(self) -> _Seen:
+        if not self._root.is_dir():
+            raise NotFound(f"The folder {self._root} does not exist any more.", remedy="Remove it, or put it back.")
+        scan = Scan(self._root, git_dir=self._store, skip=self._mirror, max_bytes=self._max_bytes)
+        return _Seen(sorted(scan.files(), key=lambda found: found.path), scan.left_out)
+
+    def _take_in(self, seen: _Seen) -> _State:
+        if not seen.files:
+            raise NotFound(f"The folder {self._root} holds no file to index.", remedy="Put code in it, then refresh.")
+        started = self._clock.now()
+        unread = self._import(seen.files)
+        head = self._objects.info(_REF)
+        if head is None:
+            raise StorageFault("The copy of the folder could not be written.", path=str(self._store))
+        state = _State(seen.fingerprint, head.id, seen.newest < started - _SETTLED, tuple(unread))
+        durable.write_file(self._mirror / _STATE, msgspec.json.encode(state))
+        return state
+
+    def _import(self, files: list[Found]) -> list[str]:
+        """Write *files* as one commit and return the paths that could not be read."""
+        unread = []
+        with Child(self._store, ("fast-import", "--quiet", "--force", "--done")) as child:
+            child.write(_HEADER)
+            for found in files:
+                content = self._content(found)
+                if content is None:
+                    unread.append(display(os.fsdecode(found.path)))
+                    continue
+                mode = b"120000" if found.link else b"100755" if found.executable else b"100644"
+                child.write(b'M %s inline "%s"\ndata %d\n' % (mode, _quoted(found.path), len(content)))
+                child.write(content + b"\n")
+            child.write(b"\ndone\n")
+            if child.finish() != 0:
+                raise StorageFault("The copy of the folder could not be written.", path=str(self._store))
+        return unread
+
+    def _content(self, found: Found) -> bytes | None:
+        root = os.fsencode(self._root)
+        if not found.link:
+            return read_inside(root, found.path, limit=self._max_bytes)
+        try:
+            return os.readlink(root + b"/" + found.path)  # noqa: PTH115 - names are bytes here
+        except OSError:
+            return None
+
+    def _state(self) -> _State | None:
+        try:
+            return msgspec.json.decode((self._mirror / _STATE).read_bytes(), type=_State)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+
+def _quoted(path: bytes) -> bytes:
+    return b"".join(b"\\%03o" % byte if byte < 33 or byte > 126 or byte in b'"\\' else bytes((byte,)) for byte in path)
+
+
+def _make_store(mirror: Path) -> Path:
+    """Return the bare repository under *mirror*, made aside and renamed if it is not there yet."""
+    store = mirror / "folder.git"
+    if (store / "HEAD").is_file():
+        return store
+    durable.make_directory(mirror)
+    aside = Path(tempfile.mkdtemp(prefix=".folder-", dir=mirror))
+    try:
+        done = proc.run(("git", "init", "--quiet", "--bare", "--template=", str(aside)), timeout=30, env=environment(aside))
+        if done.code:
+            raise StorageFault("A repository for the folder cannot be made.", path=str(mirror))
+        (aside / "config").write_text(CONFIG.format(format="sha1"), encoding="ascii")
+        with contextlib.suppress(OSError):  # another process was first
+            aside.rename(store)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return store

@@ -1,0 +1,149 @@
+"""Objects of one repository by id: persistent `git cat-file` children, bounded sizes, any thread."""
+
+import re
+import threading
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from appliance.codeintel.source.gitchild import Child, broken
+from appliance.errors import LimitExceeded, MalformedContent, NotFound
+from appliance.ids import BlobId
+
+_WINDOW = 400  # ids written ahead: the lines and the replies fit a pipe, so neither side waits for the other
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def is_id(text: str) -> bool:
+    """Return whether *text* is a whole object id, and so nothing else that git would understand."""
+    return _ID.fullmatch(text) is not None
+
+
+class Info(NamedTuple):
+    """What an object is."""
+
+    id: str
+    type: str
+    size: int
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One persistent child, started when first needed and again after it died."""
+
+    git_dir: Path
+    mode: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    child: Child | None = None
+
+    def get(self) -> Child:
+        if self.child is None:
+            self.child = Child(self.git_dir, ("cat-file", self.mode))
+        return self.child
+
+    def drop(self) -> None:
+        if self.child is not None:
+            self.child.close()
+            self.child = None
+
+
+class Objects:
+    """Objects by id, from any thread. A child that dies costs the one request and is replaced."""
+
+    def __init__(self, git_dir: Path, *, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._git_dir = git_dir
+        self._check = _Lane(git_dir, "--batch-check")
+        self._content = _Lane(git_dir, "--batch")
+
+    def info(self, name: str | bytes) -> Info | None:
+        """Return what *name* is (an id, a full ref, ``<commit>:<path>``), or None; *name* holds no line end."""
+        line = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+        with self._check.lock:
+            for attempt in (1, 2):
+                try:
+                    child = self._check.get()
+                    child.write(line + b"\n")
+                    return _info(child.until(b"\n"))
+                except MalformedContent:
+                    self._check.drop()
+                    if attempt == 2:
+                        raise
+                except BaseException:
+                    self._check.drop()  # half a reply would be taken for the next one
+                    raise
+        raise broken()
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
+        info = self.info(blob) if is_id(blob) else None
+        if info is None or info.type != "blob":
+            raise NotFound(f"The repository holds no blob {blob[:64]!r}.")
+        if info.size > self._max_bytes:
+            raise LimitExceeded("The file is larger than the limit.", limit=self._max_bytes, spent=info.size)
+        with self._content.lock:
+            try:
+                child = self._content.get()
+                child.write(blob.encode() + b"\n")
+                header = _info(child.until(b"\n"))
+                content = child.exactly(header.size + 1)[:-1] if header else None
+            except BaseException:
+                self._content.drop()
+                raise
+        if content is None:
+            raise NotFound(f"The repository holds no blob {blob!r}.")
+        return content
+
+    def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        """Yield the content of *blobs* in their order; leave out what is missing, damaged, over the limit or no blob."""
+        check, content = _Lane(self._git_dir, "--batch-check"), _Lane(self._git_dir, "--batch")
+        try:
+            source = iter(blobs)
+            while window := list(islice(source, _WINDOW)):
+                wanted = [blob for blob in self._sizes(check, window) if blob]
+                while wanted:
+                    wanted = yield from _contents(content, wanted)
+        finally:
+            check.drop()
+            content.drop()
+
+    def _sizes(self, lane: _Lane, window: list[BlobId]) -> Iterator[BlobId]:
+        child = lane.get()
+        child.write("".join(f"{blob}\n" for blob in window).encode())
+        for blob in window:
+            info = _info(child.until(b"\n"))
+            if info is not None and info.type == "blob" and info.size <= self._max_bytes:
+                yield blob
+
+    def close(self) -> None:
+        """End the children."""
+        for lane in (self._check, self._content):
+            with lane.lock:
+                lane.drop()
+
+
+def _contents(lane: _Lane, wanted: list[BlobId]) -> Generator[tuple[BlobId, bytes], None, list[BlobId]]:
+    """Yield what can be read; return those that come after one on which git gave up."""
+    child = lane.get()
+    for position, blob in enumerate(wanted):
+        try:
+            if not position:
+                child.write("".join(f"{each}\n" for each in wanted).encode())
+            header = _info(child.until(b"\n"))
+            content = child.exactly(header.size + 1) if header else b""
+        except MalformedContent:
+            lane.drop()
+            return wanted[position + 1 :]
+        if header:
+            yield blob, content[:-1]
+    return []
+
+
+def _info(reply: bytes) -> Info | None:
+    """Read ``<id> <type> <size>``; every other reply (missing, ambiguous, a name with blanks) is no object."""
+    parts = reply.decode("ascii", "replace").rsplit(" ", 2)
+    if len(parts) != 3 or not is_id(parts[0]) or not parts[2].isdigit():
+        return None
+    return Info(parts[0], parts[1], int(parts[2]))

@@ -1,0 +1,37 @@
+"""From a location that an administrator gave to a source."""
+
+import os
+from pathlib import Path
+
+from appliance.base.clock import Clock, SystemClock
+from appliance.codeintel.source import view
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.folder import FolderSource
+from appliance.codeintel.source.git import GitSource
+from appliance.config import Index
+from appliance.errors import InvalidInput, NotFound
+
+
+def open_source(location: Path, *, mirror: Path, limits: Index, clock: Clock | None = None) -> Source:
+    """Return the source at *location*: a work tree, linked work tree, bare repository or plain folder.
+
+    *mirror* is a folder of ours for this one source, made when needed. Raise `NotFound` when nothing is there,
+    `InvalidInput` for a file or a folder that may not be read, `MalformedContent` for a broken repository, `UnsafePath` for
+    one that leads to another repository's files.
+    """
+    if not location.is_absolute():
+        raise InvalidInput(f"{location} is not an absolute path.", remedy=f"Give {Path.cwd() / location}.")
+    try:
+        location.stat()
+    except FileNotFoundError as exc:
+        raise NotFound(f"{location} does not exist.", remedy="Check the path, and that it is mounted here.") from exc
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"{location} cannot be read: {getattr(exc, 'strerror', exc)}.") from exc
+    if not location.is_dir():
+        raise InvalidInput(f"{location} is not a folder.", remedy="Give the folder that holds the code.")
+    if not os.access(location, os.R_OK | os.X_OK):
+        raise InvalidInput(f"{location} may not be read.", remedy="Let the account that runs Skellig read it.")
+    directory = view.find(location)
+    if directory is not None:
+        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes)
+    return FolderSource(location, mirror=mirror, max_bytes=limits.max_file_bytes, clock=clock or SystemClock())

@@ -1,0 +1,144 @@
+"""A plain folder, walked without following anything: what is in it, and what is left out before it is read."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.base.budget import Budget
+from appliance.codeintel.source.base import LeftOut, Reason
+from appliance.codeintel.source.ignore import IgnoreRules
+from appliance.errors import MalformedContent
+
+_MOST_ENTRIES = 2_000_000
+_RULES_LIMIT = 1 << 20
+_LONGEST_PATH = 4000  # the operating system's own limit is 4096 for the whole path
+_SPECIAL = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file or link, with what tells whether it changed."""
+
+    path: bytes  # relative to the root
+    link: bool
+    executable: bool
+    size: int
+    stamp: int  # the later of the times of content and of inode, in nanoseconds
+    inode: int
+
+
+class Scan:
+    """One walk through *root*. Never enters *skip*, nested repositories or ignored folders."""
+
+    def __init__(self, root: Path, *, git_dir: Path, skip: Path, max_bytes: int) -> None:
+        self._root = os.fsencode(root).rstrip(b"/")
+        self._git_dir = git_dir
+        self._skip = os.fsencode(os.path.realpath(skip))
+        self._max_bytes = max_bytes
+        self._rules: IgnoreRules | None = None
+        self.left_out: list[LeftOut] = []
+
+    def files(self) -> Iterator[Found]:
+        """Yield what may be read, in no particular order; `left_out` then holds the rest."""
+        budget = Budget(_MOST_ENTRIES, what="entries in the folder")
+        folders: list[tuple[bytes, bool]] = [(b"", False)]  # and whether rules stand above
+        try:
+            while folders:
+                folder, ruled = folders.pop()
+                entries = self._entries(folder)
+                budget.spend(len(entries))
+                ruled = self._learn(folder, entries) or ruled
+                if folder and any(entry.name == b".git" for entry in entries):
+                    self._leave(folder, "nested-repository", "Add it as a repository of its own.")
+                    continue
+                entries = self._kept(folder, entries) if ruled else entries
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders += self._entered(folder + entry.name + b"/", ruled=ruled)
+                    elif found := self._file(folder + entry.name, entry):
+                        yield found
+        finally:
+            if self._rules is not None:
+                self._rules.close()
+
+    def _entries(self, folder: bytes) -> "list[os.DirEntry[bytes]]":
+        try:
+            with os.scandir(self._root + b"/" + folder) as entries:
+                return list(entries)
+        except OSError as exc:
+            self._leave(folder, "unreadable", exc.strerror or "")
+            return []
+
+    def _entered(self, folder: bytes, *, ruled: bool) -> list[tuple[bytes, bool]]:
+        whole = self._root + b"/" + folder
+        if len(whole) > _LONGEST_PATH:
+            self._leave(folder, "unreadable", "Its path is too long.")
+        elif whole.rstrip(b"/") != self._skip:
+            return [(folder, ruled)]
+        return []
+
+    def _learn(self, folder: bytes, entries: "list[os.DirEntry[bytes]]") -> bool:
+        for entry in entries:
+            if entry.name == b".gitignore" and entry.is_file(follow_symlinks=False):
+                content = read_inside(self._root, folder + entry.name, limit=_RULES_LIMIT)
+                if content is None:
+                    return False
+                if self._rules is None:
+                    self._rules = IgnoreRules(self._git_dir)
+                self._rules.learn(folder, content)
+                return True
+        return False
+
+    def _kept(self, folder: bytes, entries: "list[os.DirEntry[bytes]]") -> "list[os.DirEntry[bytes]]":
+        if self._rules is None:
+            raise MalformedContent("A folder has rules that were not read.")
+        asked = [folder + entry.name + (b"/" if entry.is_dir(follow_symlinks=False) else b"") for entry in entries]
+        ignored = self._rules.ignored(asked)
+        for path in ignored:
+            self._leave(path, "ignored", "")
+        return [entry for entry, path in zip(entries, asked, strict=True) if path not in ignored]
+
+    def _file(self, path: bytes, entry: "os.DirEntry[bytes]") -> Found | None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError as exc:
+            self._leave(path, "unreadable", exc.strerror or "")
+            return None
+        kind = stat.S_IFMT(status.st_mode)
+        if kind in _SPECIAL:
+            self._leave(path, "special", f"It is {_SPECIAL[kind]}.")
+        elif status.st_size > self._max_bytes:
+            self._leave(path, "oversize", f"{status.st_size:,} bytes")
+        else:
+            stamp = max(status.st_mtime_ns, status.st_ctime_ns)
+            link = kind == stat.S_IFLNK
+            return Found(path, link, bool(status.st_mode & 0o100), status.st_size, stamp, status.st_ino)
+        return None
+
+    def _leave(self, path: bytes, reason: Reason, detail: str) -> None:
+        self.left_out.append(LeftOut(os.fsdecode(path), reason, detail))
+
+
+def read_inside(root: bytes, path: bytes, *, limit: int) -> bytes | None:
+    """Return the content of the regular file *path* below *root*, None if it is not one, is larger, or cannot be read.
+
+    No link is followed: not as the file, and not on the way to it, even if somebody swaps a folder for one meanwhile.
+    """
+    whole = root + b"/" + path
+    try:
+        fd = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            return None
+        if os.readlink(b"/proc/self/fd/%d" % fd) != whole:  # noqa: PTH115 - names are bytes here
+            return None
+        try:
+            content = file.read(limit + 1)
+        except OSError:
+            return None
+    return content if content is not None and len(content) <= limit else None
