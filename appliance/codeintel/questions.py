@@ -49,7 +49,7 @@ _FORMS: tuple[tuple[Intent, bool, str], ...] = (
     ("members", True, "NAME MEMBERS"),
     ("contents", True, "what(?: is| are|'s) [(?:defined|declared)] (?:in|inside|under) [the] [PLACE] NAME [PLACE]"),
     ("contents", True, "what (?:does|do) [the] [(?:PLACE|KIND)] NAME [PLACE] DEFINES"),
-    ("contents", True, "(?:what|which) THINGS [are] [there] [(?:defined|declared)] (?:in|inside) [the] [PLACE] NAME [PLACE]"),
+    ("contents", True, "(?:what|which) THINGS [are] [there] [(?:defined|declared)] in [the] [PLACE] NAME [PLACE]"),
     ("contents", True, "(?:what|which) THINGS (?:does|do) [the] [PLACE] NAME [PLACE] DEFINES"),
     ("contents", True, "[SHOW] [all] [the] (?:contents?|outline|THINGS) (?:of|in|inside|under) [the] [PLACE] NAME [PLACE]"),
 )  # fmt: skip

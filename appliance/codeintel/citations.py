@@ -1,0 +1,119 @@
+"""Citations: lines that are known to stand where they are said to stand.
+
+``verified`` is a statement about the location alone: in that commit, that path holds that blob, and the blob has those
+lines. It says nothing about any sentence that points there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from appliance.base.paths import display
+from appliance.codeintel.results import Citation, Span
+from appliance.codeintel.source.base import Source
+from appliance.errors import ApplianceError, NotFound
+from appliance.ids import BlobId, CommitId, RepoId
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines that an answer may cite, and the definition that they belong to."""
+
+    repo: RepoId
+    repo_name: str
+    commit: CommitId
+    path: str
+    blob: BlobId
+    start_line: int
+    end_line: int
+    symbol: str = ""
+    kind: str = ""
+
+    def span(self) -> Span:
+        """Return the lines as a span that nobody has verified yet."""
+        return Span(self.repo, self.repo_name, self.path, self.start_line, self.end_line, self.blob, self.commit)
+
+
+class Texts:
+    """The lines of the blobs that one question touches, each read once."""
+
+    def __init__(self, sources: Mapping[RepoId, Source]) -> None:
+        self._sources = sources
+        self._lines: dict[tuple[RepoId, BlobId], tuple[str, ...]] = {}
+
+    def lines(self, repo: RepoId, blob: BlobId) -> tuple[str, ...]:
+        """Return the lines of *blob* without their ends; raise as `source` and `Source.blob` do."""
+        key = (repo, blob)
+        if key not in self._lines:
+            self._lines[key] = split_lines(self.source(repo).blob(blob))
+        return self._lines[key]
+
+    def source(self, repo: RepoId) -> Source:
+        """Return the source of *repo*; raise `NotFound` if it could not be opened."""
+        if repo not in self._sources:
+            raise NotFound("The repository cannot be opened.", remedy="Check that its path still exists.", repo=repo)
+        return self._sources[repo]
+
+
+def split_lines(content: bytes) -> tuple[str, ...]:
+    """Return the lines of a file as the index counts them: parted by line feeds, without carriage returns at their ends."""
+    text = _decoded(content)
+    if not text:
+        return ()
+    return tuple(line.removesuffix("\r") for line in text.removesuffix("\n").split("\n"))
+
+
+def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str]]:
+    """Return *spans*, each with ``verified`` as its repository says now, and a warning for each repo that says nothing.
+
+    A span is verified only when the path holds exactly that blob in that commit and the blob has all of those lines.
+    """
+    warnings: dict[RepoId, str] = {}
+    checked = []
+    for span in spans:
+        stands = False
+        if span.repo not in warnings:
+            try:
+                stands = _stands(span, texts)
+            except (ApplianceError, OSError) as exc:
+                warnings[span.repo] = f"Citations of {span.repo_name} could not be verified: {exc}"
+        checked.append(replace(span, verified=stands))
+    missing = [span for span in checked if not span.verified and span.repo not in warnings]
+    notes = [f"{display(span.path)} does not hold the cited lines at {span.commit[:12]}." for span in missing]
+    return checked, [*warnings.values(), *dict.fromkeys(notes)]
+
+
+def cite(places: Sequence[Place], *, texts: Texts) -> tuple[tuple[Citation, ...], list[str]]:
+    """Return *places* as citations numbered from 1 and verified, each with its lines, and the warnings of `verify`.
+
+    Where a repository cannot be read any more, the citation is there without its text.
+    """
+    spans, warnings = verify([place.span() for place in places], texts=texts)
+    return tuple(
+        Citation(number, span, place.symbol, place.kind, excerpt(span, texts=texts))
+        for number, (place, span) in enumerate(zip(places, spans, strict=True), start=1)
+    ), warnings
+
+
+def excerpt(span: Span, *, texts: Texts) -> str:
+    """Return the lines of *span*, joined, or "" if they cannot be read: `verify` has warned of that."""
+    try:
+        lines = texts.lines(span.repo, span.blob)
+    except (ApplianceError, OSError):
+        return ""
+    return "\n".join(lines[span.start_line - 1 : span.end_line])
+
+
+def _stands(span: Span, texts: Texts) -> bool:
+    located = texts.source(span.repo).locate(commit=span.commit, path=span.path)
+    if located != span.blob or not 1 <= span.start_line <= span.end_line:
+        return False
+    return span.end_line <= len(texts.lines(span.repo, span.blob))
+
+
+def _decoded(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")

@@ -1,0 +1,232 @@
+"""The pack: which lines are shown as evidence, and which of them a model reads.
+
+A pack is not a search result. The search ranker's variety, file-name rule and saturation put the answering lines into a
+small pack for 3 of 15 questions; the same signals by chunk score and file rank, each chunk widened to its function, for 11.
+"""
+
+import hashlib
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from appliance.base.paths import display
+from appliance.codeintel.citations import Place, Texts
+from appliance.codeintel.query.gather import Gathered
+from appliance.codeintel.query.rank import fuse
+from appliance.codeintel.query.signals import Floats
+from appliance.codeintel.source.base import FileFlags
+from appliance.codeintel.store.symbols import SymbolRow
+from appliance.errors import ApplianceError
+
+CARD_PLACES = 8
+PACK_TOKENS = 800  # 12 seconds to the first token on two quiet cores and a 1.5B model
+WHOLE_FUNCTION_LINES = 40
+_CHARACTERS_A_TOKEN = 3.3
+_HEADING_TOKENS = 4  # brackets, number and line ends
+_MOST_TRIED = 40  # candidates; those after that are far from the question
+_FILE_DECAY = 0.35
+_WHOLE = frozenset({"function", "method", "constructor", "class", "struct", "interface", "enum", "trait", "type", "macro"})
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a candidate's place in the pack rests on. Chosen by how many answering lines come into the pack."""
+
+    file: float = 1.0
+    test: float = 0.5
+    example: float = 0.7
+    doc: float = 0.8
+
+
+DEFAULT = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines as a model reads them: dedented, without blank lines. ``n`` is the number of their citation."""
+
+    n: int
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The card, best place first, and the blocks for a model: those of the places that fit its budget of tokens."""
+
+    places: tuple[Place, ...]
+    blocks: tuple[Block, ...]
+
+
+def pack(
+    gathered: Gathered,
+    *,
+    texts: Texts,
+    budget_tokens: int = PACK_TOKENS,
+    most: int = CARD_PLACES,
+    weights: Weights = DEFAULT,
+) -> Pack:
+    """Choose the evidence for a question: at most *most* places, no line twice, no text twice.
+
+    A place whose text cannot be read any more stays on the card, and out of the blocks.
+    """
+    draft = _Draft(texts, budget_tokens, most)
+    for chunk, whole in _wanted(gathered, weights):
+        if draft.full:
+            break
+        draft.add(chunk, whole)
+    return draft.done()
+
+
+def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> list[int]:
+    """Return the candidates' places in the signals' arrays, by chunk score and rank of their file in the search."""
+    signals = gathered.signals
+    if len(signals) == 0:
+        return []
+    scores = fuse(signals, gathered.query) + weights.file * _file_worth(gathered)
+    for flag, factor in ((FileFlags.TEST, weights.test), (FileFlags.EXAMPLE, weights.example), (FileFlags.DOC, weights.doc)):
+        scores = scores * np.where(signals.flags & flag, factor, 1.0)
+    best: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return best
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens *text* is for a code model."""
+    return math.ceil(len(text) / _CHARACTERS_A_TOKEN)
+
+
+def shown(lines: Sequence[str]) -> str:
+    """Return *lines* as a model reads them: dedented, without blank ones."""
+    return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
+
+
+@dataclass(slots=True)
+class _Held:
+    place: Place
+    text: str
+    cost: int  # tokens in the prompt; 0: not in the prompt
+
+
+class _Draft:
+    """A pack in the making: each place that comes is merged, dropped, or takes the next number."""
+
+    def __init__(self, texts: Texts, budget: int, most: int) -> None:
+        self._texts = texts
+        self._left = budget
+        self._most = most
+        self._held: list[_Held] = []
+        self._seen: set[bytes] = set()
+
+    @property
+    def full(self) -> bool:
+        return len(self._held) >= self._most
+
+    def add(self, chunk: Place, whole: Place) -> None:
+        """Take *whole*, or, where only that fits the model's budget, the *chunk* in it."""
+        for held in self._held:
+            if _touch(held.place, whole):
+                self._grow(held, whole)
+                return
+        for place in dict.fromkeys((whole, chunk)):
+            text = self._text(place)
+            cost = _cost(place, text)
+            if text and cost <= self._left:
+                break
+        else:
+            place, text = self._cut(chunk) if not self._held else (whole, self._text(whole))
+            cost = _cost(place, text) if not self._held else 0
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if text and digest in self._seen:
+            return
+        self._seen.add(digest)
+        self._left -= cost
+        self._held.append(_Held(place, text, cost))
+
+    def done(self) -> Pack:
+        numbered = list(enumerate(self._held, start=1))
+        blocks = tuple(Block(n, _heading(held.place), held.text) for n, held in numbered if held.cost and held.text)
+        return Pack(tuple(held.place for _, held in numbered), blocks)
+
+    def _grow(self, held: _Held, other: Place) -> None:
+        start, end = min(held.place.start_line, other.start_line), max(held.place.end_line, other.end_line)
+        if (start, end) == (held.place.start_line, held.place.end_line):
+            return
+        grown = replace(held.place, start_line=start, end_line=end)
+        text = self._text(grown)
+        cost = _cost(grown, text) if held.cost else 0
+        if cost - held.cost <= self._left:
+            self._left -= cost - held.cost
+            held.place, held.text, held.cost = grown, text, cost
+
+    def _cut(self, place: Place) -> tuple[Place, str]:
+        """Return the first lines of *place*, as many as the budget lets through, at least one."""
+        end = place.end_line
+        while end > place.start_line and _cost(place, self._text(replace(place, end_line=end))) > self._left:
+            end -= 1
+        cut = replace(place, end_line=end)
+        return cut, self._text(cut)
+
+    def _text(self, place: Place) -> str:
+        try:
+            lines = self._texts.lines(place.repo, place.blob)
+        except (ApplianceError, OSError):
+            return ""
+        return shown(lines[place.start_line - 1 : place.end_line])
+
+
+def _wanted(gathered: Gathered, weights: Weights) -> Iterator[tuple[Place, Place]]:
+    """Yield the best candidates: the chunk, and the chunk widened to the definition that holds it where that is short."""
+    for index in order(gathered, weights=weights)[:_MOST_TRIED]:
+        part = gathered.parts[gathered.part[index]]
+        generation = part.generation
+        chunk = int(gathered.signals.ids[index])
+        file = int(generation.chunk_file[chunk])
+        symbol = generation.chunk_symbol(chunk)
+        place = Place(
+            repo=part.repo.id,
+            repo_name=part.repo.name,
+            commit=generation.info.commit,
+            path=generation.files.paths[file],
+            blob=generation.files.blobs[file],
+            start_line=int(generation.chunk_start[chunk]),
+            end_line=int(generation.chunk_end[chunk]),
+            symbol=symbol.qualname if symbol else "",
+            kind=symbol.kind if symbol else "",
+        )
+        yield place, _widened(place, symbol)
+
+
+def _widened(place: Place, symbol: SymbolRow | None) -> Place:
+    if symbol is None or symbol.kind not in _WHOLE or symbol.end_line - symbol.start_line >= WHOLE_FUNCTION_LINES:
+        return place
+    return replace(place, start_line=min(place.start_line, symbol.start_line), end_line=max(place.end_line, symbol.end_line))
+
+
+def _file_worth(gathered: Gathered) -> Floats:
+    """Return for each candidate 1 / (1 + 0.35 r), where r is the rank from 0 of its file in the search."""
+    files = gathered.signals.files
+    ranks: dict[int, int] = {}
+    for index in gathered.ranking.order.tolist():
+        ranks.setdefault(int(files[index]), len(ranks))
+    return np.array([1 / (1 + _FILE_DECAY * ranks[int(file)]) for file in files], dtype=np.float32)
+
+
+def _touch(held: Place, other: Place) -> bool:
+    """Say whether two places overlap or follow each other without a gap."""
+    return (
+        (held.repo, held.path) == (other.repo, other.path)
+        and other.start_line <= held.end_line + 1
+        and held.start_line <= other.end_line + 1
+    )
+
+
+def _heading(place: Place) -> str:
+    inside = f" ({place.symbol})" if place.symbol else ""
+    return f"{display(place.path)}:{place.start_line}-{place.end_line}{inside}"
+
+
+def _cost(place: Place, text: str) -> int:
+    return tokens_of(text) + tokens_of(_heading(place)) + _HEADING_TOKENS
