@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,21 @@ def collect(
         flags=generation.files.flags[files],
         used=_used(top, latent, dense),
     )
+
+
+def joined(each: Sequence[Signals], *, sizes: Sequence[int]) -> Signals:
+    """Return the signals of several generations as one, in order; *sizes* are their numbers of files.
+
+    ``files`` are numbered on through all of them, ``ids`` stay what they are in each one's own generation.
+    """
+    if len(each) == 1:
+        return each[0]
+    bases = np.cumsum([0, *sizes])[: len(each)]
+    columns = ("ids", "lexical", "file_lexical", "latent", "dense", "file_dense", "defines", "stem", "flags")
+    together = {name: np.concatenate([getattr(one, name) for one in each]) for name in columns}
+    files = np.concatenate([one.files + base for one, base in zip(each, bases, strict=True)])
+    used = tuple(name for name in get_args(Signal) if any(name in one.used for one in each))
+    return Signals(files=files, used=used, **together)
 
 
 def _latent(generation: Generation, query: ParsedQuery) -> Floats | None:

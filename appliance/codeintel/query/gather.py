@@ -1,0 +1,159 @@
+"""From a query and a scope to candidates of every repo in it, ranked together: what searches and answers both start from."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.base.clock import Clock
+from appliance.codeintel.needs import Embedder
+from appliance.codeintel.query.filters import chunks_for, repos_for
+from appliance.codeintel.query.querylang import ParsedQuery
+from appliance.codeintel.query.rank import Ranking, rank
+from appliance.codeintel.query.signals import Floats, Signals, collect, joined
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Freshness, Scope
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.generations import Generations
+from appliance.errors import EngineUnavailable, NotFound
+
+_REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
+_WORDS_ALONE = "results rest on words alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One repo of the scope, held at one generation for the whole answer."""
+
+    repo: Repo
+    generation: Generation
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates of all repos of a scope, ranked together. ``part`` says for each candidate which repo it is of.
+
+    ``signals.files`` are numbers across all parts: a file's number in its own generation plus the files of the parts before.
+    """
+
+    query: ParsedQuery
+    parts: tuple[Part, ...]
+    signals: Signals
+    part: npt.NDArray[np.int64]
+    ranking: Ranking
+    warnings: tuple[str, ...]
+    timings: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """A query's vector, and the model whose space it lies in."""
+
+    model: str
+    values: Floats
+
+    def of(self, generation: Generation) -> Floats | None:
+        fits = generation.vectors is not None and generation.vectors.model == self.model
+        return self.values if fits else None
+
+
+class Gatherer:
+    """Opens repos, embeds queries and collects signals. Nothing here blocks the event loop."""
+
+    def __init__(self, generations: Generations, embedder: Embedder | None, clock: Clock, *, embed_within: float) -> None:
+        self._generations = generations
+        self._embedder = embedder
+        self._clock = clock
+        self._embed_within = embed_within
+        self._vectors: OrderedDict[tuple[str, str], Floats] = OrderedDict()
+
+    async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
+        """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
+        times = [self._clock.monotonic()]
+        parts, warnings = await asyncio.to_thread(self._open, query, scope)
+        times.append(self._clock.monotonic())
+        vector, unembedded = await self._embed(query, parts)
+        times.append(self._clock.monotonic())
+        signals, part, ranking = await asyncio.to_thread(_candidates, query, parts, vector)
+        times.append(self._clock.monotonic())
+        steps = ("open", "embed", "rank")
+        timings = {
+            step: round((after - before) * 1000, 3) for step, before, after in zip(steps, times, times[1:], strict=False)
+        }
+        return Gathered(query, tuple(parts), signals, part, ranking, (*warnings, *unembedded), timings)
+
+    def _open(self, query: ParsedQuery, scope: Scope) -> tuple[list[Part], list[str]]:
+        repos = [repo for repo in self._generations.repos(scope.project) if not scope.repos or repo.id in scope.repos]
+        if not repos:
+            raise NotFound("There is no repository to search.", remedy="Add one with `skellig repo add PATH`.")
+        wanted = repos_for(query, repos)
+        if not wanted:
+            raise NotFound("The filters leave no repository to search.", remedy="Take back a repo: filter.")
+        parts: list[Part] = []
+        warnings: list[str] = []
+        for repo in wanted:
+            try:
+                part = Part(repo, self._generations.published(repo.id), self._generations.freshness(repo.id))
+            except NotFound:
+                if len(wanted) == 1:
+                    raise
+                warnings.append(f"{repo.name} is not indexed yet: nothing of it can be found.")
+                continue
+            parts.append(part)
+            warnings += _staleness(part.freshness)
+        if not parts:
+            raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
+        return parts, warnings
+
+    async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
+        if self._embedder is None:
+            return None, [f"No embedding model is set up: {_WORDS_ALONE}"]
+        model = self._embedder.model
+        others = [p.repo.name for p in parts if p.generation.vectors is not None and p.generation.vectors.model != model]
+        warnings = [f"The vectors of {name} are of another model than {model}: they are not used." for name in others]
+        if not any(p.generation.vectors is not None and p.generation.vectors.model == model for p in parts):
+            return None, warnings
+        key = (model, query.text)
+        if key in self._vectors:
+            self._vectors.move_to_end(key)
+            return _Vector(model, self._vectors[key]), warnings
+        try:
+            async with asyncio.timeout(self._embed_within):
+                values: Floats = (await self._embedder.embed([query.text]))[0]
+        except TimeoutError:
+            late = f"The embedding engine did not answer within {self._embed_within * 1000:.0f} ms: {_WORDS_ALONE}"
+            return None, [*warnings, late]
+        except EngineUnavailable as exc:
+            return None, [*warnings, f"The embedding engine is not available: {_WORDS_ALONE} {exc.message}"]
+        self._vectors[key] = values
+        if len(self._vectors) > _REMEMBERED:
+            self._vectors.popitem(last=False)
+        return _Vector(model, values), warnings
+
+
+def _candidates(
+    query: ParsedQuery, parts: Sequence[Part], vector: _Vector | None
+) -> tuple[Signals, npt.NDArray[np.int64], Ranking]:
+    each = []
+    for part in parts:
+        generation = part.generation
+        values = None if vector is None else vector.of(generation)
+        each.append(collect(generation, query, vector=values, within=chunks_for(query, generation)))
+    signals = joined(each, sizes=[len(part.generation.files) for part in parts])
+    return signals, np.repeat(np.arange(len(parts)), [len(one) for one in each]), rank(signals, query)
+
+
+def _staleness(freshness: Freshness) -> list[str]:
+    said = []
+    if freshness.behind:
+        commits = "1 commit is" if freshness.behind == 1 else f"{freshness.behind} commits are"
+        said.append(f"{freshness.repo_name}: {commits} on {freshness.branch or 'HEAD'} but not in the index.")
+    if freshness.vectors < 1:
+        said.append(
+            f"{freshness.repo_name}: {freshness.vectors:.0%} of the vectors are there; the rest goes by words alone."
+        )
+    return said

@@ -1,0 +1,142 @@
+"""Ranked candidates as people read them: one page of spans with their lines, and why each is there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from appliance.codeintel.citations import Texts, excerpt
+from appliance.codeintel.parse.tokens import query_tokens
+from appliance.codeintel.query.gather import Gathered, Part
+from appliance.codeintel.query.querylang import ParsedQuery, last_name
+from appliance.codeintel.query.signals import Signals
+from appliance.codeintel.results import Hit, Span
+from appliance.codeintel.source.base import FileFlags, Source
+from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.symbols import SymbolRow
+from appliance.errors import ApplianceError
+from appliance.ids import RepoId
+
+_MOST_WORDS = 5  # named in "why"
+_NAMED_AFTER = 0.5  # share of a file name's words that must be asked for, to say so
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the hits, and how many there are in all."""
+
+    hits: tuple[Hit, ...]
+    total: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    place: int  # in the signals
+    score: float
+
+
+def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset: int) -> Page:
+    """Return the hits from *offset* on, at most *limit*; lines that stand in several places are one hit, at the best one."""
+    distinct = list(_distinct(gathered))
+    sources, warnings = _sources(gathered.parts, generations)
+    texts = Texts(sources)
+    hits = [_hit(gathered, ranked, texts) for ranked in distinct[offset : offset + limit]]
+    return Page(tuple(hits), len(distinct), tuple(warnings))
+
+
+def _distinct(gathered: Gathered) -> Iterable[_Ranked]:
+    seen: set[tuple[str, int, int]] = set()
+    for place, score in zip(gathered.ranking.order.tolist(), gathered.ranking.scores.tolist(), strict=True):
+        generation = gathered.parts[gathered.part[place]].generation
+        chunk = int(gathered.signals.ids[place])
+        blob = generation.files.blobs[generation.chunk_file[chunk]]
+        key = (blob, int(generation.chunk_start[chunk]), int(generation.chunk_end[chunk]))
+        if key not in seen:
+            seen.add(key)
+            yield _Ranked(place, score)
+
+
+def _sources(parts: Sequence[Part], generations: Generations) -> tuple[dict[RepoId, Source], list[str]]:
+    sources, warnings = {}, []
+    for part in parts:
+        try:
+            sources[part.repo.id] = generations.source(part.repo.id)
+        except ApplianceError as exc:
+            warnings.append(f"{part.repo.name} cannot be read now, its hits come without text: {exc.message}")
+    return sources, warnings
+
+
+def _hit(gathered: Gathered, ranked: _Ranked, texts: Texts) -> Hit:
+    part = gathered.parts[gathered.part[ranked.place]]
+    generation = part.generation
+    chunk = int(gathered.signals.ids[ranked.place])
+    file = int(generation.chunk_file[chunk])
+    span = Span(
+        repo=part.repo.id,
+        repo_name=part.repo.name,
+        path=generation.files.paths[file],
+        start_line=int(generation.chunk_start[chunk]),
+        end_line=int(generation.chunk_end[chunk]),
+        blob=generation.files.blobs[file],
+        commit=generation.info.commit,
+    )
+    text = excerpt(span, texts=texts)
+    defined = generation.chunk_defines(chunk)
+    asked = _asked(defined, gathered.query)
+    symbol = asked or generation.chunk_symbol(chunk) or (defined[0] if defined else None)
+    copies = sum(each.generation.files.blobs.count(span.blob) for each in gathered.parts) - 1
+    return Hit(
+        span=span,
+        symbol="" if symbol is None else symbol.qualname,
+        kind="" if symbol is None else symbol.kind,
+        language=generation.files.languages[file],
+        score=round(ranked.score, 4),
+        why=tuple(_why(gathered, ranked.place, part=part, text=text, asked=asked, copies=copies)),
+        text=text,
+    )
+
+
+def _asked(defined: Sequence[SymbolRow], query: ParsedQuery) -> SymbolRow | None:
+    names = {last_name(name).casefold() for name in query.names}
+    return next((row for row in defined if row.name.casefold() in names), None)
+
+
+def _why(gathered: Gathered, place: int, *, part: Part, text: str, asked: SymbolRow | None, copies: int) -> Iterable[str]:
+    signals = gathered.signals
+    if asked is not None:
+        yield f"defines {asked.qualname}"
+    if signals.stem[place] >= _NAMED_AFTER:
+        yield "the file is called so"
+    words = _words(gathered.query, part, text)
+    if words:
+        yield f"words: {', '.join(words)}"
+    if not np.isnan(signals.dense[place]):
+        yield f"meaning {signals.dense[place]:.2f}"
+    yield from _lowered(signals, place)
+    if copies == 1:
+        yield "also in 1 place"
+    elif copies > 1:
+        yield f"also in {copies} places"
+
+
+def _words(query: ParsedQuery, part: Part, text: str) -> list[str]:
+    """Return the words of the query that stand in *text*, rarest first."""
+    there = set(query_tokens(text))
+    found = [word.strip("()[]{}<>,;:!?.'`\"") for word in dict.fromkeys(query.text.split()) if _stands(word, there)]
+    tokens = [(query_tokens(word) or [""])[-1] for word in found]
+    rarity = part.generation.lexical.rarity(tokens)
+    return [found[n] for n in np.argsort(-rarity, kind="stable")[:_MOST_WORDS]]
+
+
+def _stands(word: str, there: set[str]) -> bool:
+    tokens = query_tokens(word)
+    return bool(tokens) and any(token in there for token in tokens)
+
+
+def _lowered(signals: Signals, place: int) -> Iterable[str]:
+    flags = int(signals.flags[place])
+    if flags & FileFlags.TEST:
+        yield "test file, lowered"
+    if flags & FileFlags.EXAMPLE:
+        yield "example, lowered"
