@@ -1,0 +1,117 @@
+from collections.abc import Mapping
+
+import numpy as np
+
+from appliance.codeintel.query.querylang import ParsedQuery, parse
+from appliance.codeintel.query.rank import Weights, fuse, rank
+from appliance.codeintel.query.signals import Floats, Signals, joined, stem_tokens
+from appliance.codeintel.source.base import FileFlags
+
+_PROSE = parse("how are retries counted here")
+_SYMBOL = parse("Client")
+
+
+def _signals(*rows: Mapping[str, float], used: tuple[str, ...] = ("lexical", "latent", "vector")) -> Signals:
+    """One candidate a row; what a row does not say is the same for all."""
+
+    def column(name: str, default: float) -> Floats:
+        return np.array([row.get(name, default) for row in rows], dtype=np.float32)
+
+    return Signals(
+        ids=np.arange(len(rows)),
+        files=np.array([row.get("file", n) for n, row in enumerate(rows)], dtype=np.int64),
+        lexical=column("lexical", 1),
+        file_lexical=column("file_lexical", 1),
+        latent=column("latent", 0.1),
+        dense=column("dense", 0.1),
+        file_dense=column("file_dense", 0.2),
+        defines=column("defines", 0),
+        stem=column("stem", 0),
+        flags=column("flags", 0).astype(np.uint8),
+        used=used,  # type: ignore[arg-type]
+    )
+
+
+def _order(signals: Signals, query: ParsedQuery = _PROSE, **weights: float) -> list[int]:
+    order: list[int] = rank(signals, query, weights=Weights(**weights)).order.tolist()
+    return order
+
+
+def test_scores_are_fused_by_their_distances_and_not_by_rank() -> None:
+    """The second leads by a hair in words and is far behind in meaning; by ranks the two would tie."""
+    signals = _signals({"lexical": 9.9, "dense": 0.9}, {"lexical": 10, "dense": 0.1}, {"lexical": 1, "dense": 0})
+    assert _order(signals)[0] == 0
+
+
+def test_meaning_weighs_more_for_prose_than_for_a_symbol() -> None:
+    signals = _signals({"lexical": 10, "dense": 0.1}, {"lexical": 1, "dense": 0.9})
+    prose, symbol = fuse(signals, _PROSE), fuse(signals, _SYMBOL)
+    assert prose[1] - prose[0] > symbol[1] - symbol[0]
+
+
+def test_a_chunk_without_a_vector_is_taken_at_its_words() -> None:
+    signals = _signals({"lexical": 10, "dense": np.nan}, {"lexical": 5, "dense": 0.3}, {"lexical": 1, "dense": 0.1})
+    assert _order(signals)[0] == 0
+
+
+def test_nothing_is_undefined_when_no_chunk_has_a_vector() -> None:
+    signals = _signals({"dense": np.nan, "file_dense": np.nan}, {"dense": np.nan, "file_dense": np.nan})
+    assert not np.isnan(rank(signals, _PROSE).scores).any()
+
+
+def test_words_alone_rank_when_there_are_no_vectors() -> None:
+    signals = _signals({"lexical": 1, "dense": np.nan}, {"lexical": 10, "dense": np.nan}, used=("lexical", "latent"))
+    assert _order(signals) == [1, 0]
+
+
+def test_the_chunk_that_defines_the_symbol_comes_first() -> None:
+    signals = _signals({"lexical": 10}, {"lexical": 6, "defines": 1})
+    assert _order(signals, _SYMBOL)[0] == 1
+    assert _order(signals, _SYMBOL, defines_symbol=0)[0] == 0
+
+
+def test_a_file_called_like_the_query_is_lifted() -> None:
+    signals = _signals({"lexical": 10}, {"lexical": 9, "stem": 1}, {"lexical": 1})
+    assert _order(signals)[0] == 1
+    assert _order(signals, stem=0)[0] == 0
+
+
+def test_tests_and_examples_are_lowered() -> None:
+    for flag in (FileFlags.TEST, FileFlags.EXAMPLE):
+        signals = _signals({"lexical": 10, "flags": flag}, {"lexical": 9}, {"lexical": 1})
+        assert _order(signals)[0] == 1
+
+
+def test_a_file_with_several_good_chunks_beats_one_with_a_single_good_chunk() -> None:
+    good = {"lexical": 9, "file": 1}
+    signals = _signals({"lexical": 9.3, "file": 0}, {"lexical": 1, "file": 0}, good, good, good)
+    assert _order(signals)[0] != 0
+    assert _order(signals, coherence=0)[0] == 0
+
+
+def test_further_chunks_of_one_file_make_room_for_other_files() -> None:
+    signals = _signals({"lexical": 10, "file": 0}, {"lexical": 9, "file": 0}, {"lexical": 6, "file": 1}, {"lexical": 1})
+    assert _order(signals, coherence=0)[:2] == [0, 2]
+    assert _order(signals, coherence=0, saturation=1)[:2] == [0, 1]
+
+
+def test_scores_come_in_falling_order() -> None:
+    draw = np.random.default_rng(5)
+    rows = [{"lexical": draw.random(), "dense": draw.random(), "file": int(draw.integers(6))} for _ in range(40)]
+    scores = rank(_signals(*rows), _PROSE).scores
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_no_candidates_rank_as_none() -> None:
+    assert len(rank(_signals(), _PROSE).order) == 0
+
+
+def test_candidates_of_two_repos_keep_their_files_apart() -> None:
+    both = joined([_signals({"file": 0}), _signals({"file": 0}, used=("lexical",))], sizes=[3, 5])
+    assert both.files.tolist() == [0, 3]
+    assert both.used == ("lexical", "latent", "vector")
+
+
+def test_a_file_name_that_says_nothing_gives_way_to_its_folder() -> None:
+    assert stem_tokens("src/http/index.ts") == ["http"]
+    assert stem_tokens("src/http/client.test.ts") == ["client"]
