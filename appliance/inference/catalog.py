@@ -71,7 +71,8 @@ class ModelFile(_Frozen, frozen=True, kw_only=True):
 class Model(_Frozen, frozen=True, kw_only=True):
     """One row of the catalogue. *memory* is resident bytes when loaded, without the cache of a longer context.
 
-    *rank* orders what ``auto`` chooses from, the best last; 0 is never chosen. *dimensions* is 0 but for embedders.
+    *cache* is bytes of key and value cache a token of context. *rank* orders what ``auto`` chooses from, the best
+    last; 0 is never chosen. *dimensions* is 0 but for embedders.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Model(_Frozen, frozen=True, kw_only=True):
     licence: str
     context: int
     memory: int
+    cache: int = 0
     dimensions: int = 0
     rank: int = 0
     file: tuple[ModelFile, ...]
@@ -169,8 +171,8 @@ def _problems(models: Iterable[Model]) -> Iterable[str]:
 def _model_problems(model: Model) -> Iterable[str]:
     if not model.licence or not model.title:
         yield "title and licence must not be empty"
-    if model.context <= 0 or model.memory <= 0 or model.rank < 0:
-        yield "context and memory must be above 0, rank not below 0"
+    if model.context <= 0 or model.memory <= 0 or min(model.rank, model.cache) < 0:
+        yield "context and memory must be above 0, rank and cache not below 0"
     if not model.file:
         yield "it has no file"
     if model.role not in _ROLES[model.engine]:
