@@ -38,19 +38,12 @@ CREATE TABLE IF NOT EXISTS jobs (
     payload TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
     attempts INTEGER NOT NULL DEFAULT 0,
-    created_at REAL NOT NULL,
-    started_at REAL,
-    ended_at REAL,
+    created_at REAL NOT NULL, started_at REAL, ended_at REAL,
     reason TEXT NOT NULL DEFAULT '',
     not_before REAL NOT NULL DEFAULT 0,
     cancel INTEGER NOT NULL DEFAULT 0,
-    worker TEXT NOT NULL DEFAULT '',
-    lease TEXT NOT NULL DEFAULT '',
-    lease_until REAL NOT NULL DEFAULT 0,
-    phase TEXT,
-    done INTEGER NOT NULL DEFAULT 0,
-    total INTEGER,
-    progress_at REAL
+    worker TEXT NOT NULL DEFAULT '', lease TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0,
+    phase TEXT, done INTEGER NOT NULL DEFAULT 0, total INTEGER, progress_at REAL
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, kind, key);
 CREATE TABLE IF NOT EXISTS job_events (
@@ -60,11 +53,10 @@ CREATE TABLE IF NOT EXISTS job_events (
     type TEXT NOT NULL,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
-    phase TEXT NOT NULL DEFAULT '',
-    done INTEGER NOT NULL DEFAULT 0,
-    total INTEGER
+    phase TEXT NOT NULL DEFAULT '', done INTEGER NOT NULL DEFAULT 0, total INTEGER
 );
 CREATE INDEX IF NOT EXISTS job_events_by_job ON job_events (job, seq);
+CREATE TABLE IF NOT EXISTS workers (name TEXT PRIMARY KEY, seen_at REAL NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -296,6 +288,18 @@ class JobQueue:
             for row in rows:
                 self._died(conn, row)
             return len(rows)
+
+    def present(self, *, worker: str) -> None:
+        """Note that *worker* lives."""
+        with self._db.write() as conn:
+            conn.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, self._clock.monotonic()))
+
+    def absent_for(self) -> float | None:
+        """Return for how many seconds no worker has been seen; None when none was since the machine started."""
+        now = self._clock.monotonic()
+        with self._db.read() as conn:
+            seen = conn.execute("SELECT max(seen_at) FROM workers WHERE seen_at <= ?", (now,)).fetchone()[0]
+        return None if seen is None else now - float(seen)
 
     def close(self) -> None:
         """Close the connection."""

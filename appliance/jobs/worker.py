@@ -11,6 +11,7 @@ from appliance.jobs.queue import Job, JobQueue, Lease
 
 _log = log.get("jobs")
 
+HEARTBEAT_S: Final = 5.0
 _LEASE_S: Final = 30.0
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
@@ -36,12 +37,18 @@ class JobContext:
         return self.lease.job
 
     def progress(self, phase: str, done: int, total: int | None) -> None:
-        """Say how far the job is. Cheap: a phase's first, its last and two a second are written, the rest are dropped."""
+        """Say how far the job is. Cheap: a phase's first, its last and two a second are written, the rest are dropped.
+
+        Raise `Cancelled` when the lease is lost.
+        """
         self.alive_at = now = self._clock.monotonic()
         phase_was, at = self._written
         if phase != phase_was or done == total or now - at >= _PROGRESS_S:
             self._written = (phase, now)
-            self._queue.progress(self.lease, phase, done, total)
+            try:
+                self._queue.progress(self.lease, phase, done, total)
+            except Conflict as exc:
+                raise Cancelled("The lease is lost.") from exc
 
     def check(self) -> None:
         """Raise `Cancelled` once somebody asked the job to stop, its worker stops, or its lease is lost. Cheap."""
@@ -88,13 +95,18 @@ class Worker:
         ]
         for thread in threads:
             thread.start()
-        while not stop.wait(_LEASE_S / 6):
+        self._keep_alive()
+        while not stop.wait(HEARTBEAT_S):
             self._keep_alive()
         for thread in threads:
             thread.join(_GOODBYE_S)
         _log.info("worker.stopped", worker=self._name)
 
     def _keep_alive(self) -> None:
+        try:
+            self._queue.present(worker=self._name)
+        except ApplianceError as exc:
+            _log.warning("worker.heartbeat_failed", worker=self._name, reason=exc.message)
         for context in list(self._running.values()):
             silent = self._clock.monotonic() - context.alive_at
             if silent > self._stuck:

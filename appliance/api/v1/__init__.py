@@ -1,1 +1,1 @@
-"""One file per noun of ``/api/v1``."""
+"""The first version of the API. It only grows: what is here stays."""

@@ -1,0 +1,159 @@
+"""An answer on the wire."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from appliance.api.schemas import DEFAULT_PROJECT, FreshnessOut, Input, Name, Output, href, shown
+from appliance.base.paths import display
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
+
+
+class AskIn(Input):
+    """A question about the code of a project, or of some of its repos."""
+
+    question: Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
+    project: Name = DEFAULT_PROJECT
+    repos: list[Name] = Field(default_factory=list, max_length=100, description="Ids or names; none means all.")
+    prose: bool = Field(True, description="Whether the model may write sentences about the evidence.")
+
+
+class EvidenceOut(Output):
+    """Lines that bear on the question."""
+
+    n: int
+    repo: str
+    repo_name: str
+    path: str
+    start_line: int
+    end_line: int
+    blob: str
+    commit: str
+    verified: bool
+    href: str
+    symbol: str
+    kind: str
+    text: str
+
+    @classmethod
+    def of(cls, citation: Citation) -> "EvidenceOut":
+        """Return *citation* with its lines."""
+        span = citation.span
+        return cls(
+            n=citation.n,
+            repo=span.repo,
+            repo_name=span.repo_name,
+            path=display(span.path),
+            start_line=span.start_line,
+            end_line=span.end_line,
+            blob=span.blob,
+            commit=span.commit,
+            verified=span.verified,
+            href=href(span),
+            symbol=display(citation.symbol),
+            kind=citation.kind,
+            text=shown(citation.text),
+        )
+
+
+class CitationOut(Output):
+    """Where a numbered span lies. ``verified`` speaks of the location, never of prose about it."""
+
+    n: int
+    path: str
+    start_line: int
+    end_line: int
+    blob: str
+    commit: str
+    verified: bool
+
+    @classmethod
+    def of(cls, citation: Citation) -> "CitationOut":
+        """Return the place of *citation*."""
+        span = citation.span
+        return cls(
+            n=citation.n,
+            path=display(span.path),
+            start_line=span.start_line,
+            end_line=span.end_line,
+            blob=span.blob,
+            commit=span.commit,
+            verified=span.verified,
+        )
+
+
+class SentenceOut(Output):
+    """One sentence of the model's reading, linked by us to citations."""
+
+    text: str
+    cites: list[int]
+
+    @classmethod
+    def of(cls, sentence: Sentence) -> "SentenceOut":
+        """Return *sentence* for the wire."""
+        return cls(text=shown(sentence.text), cites=list(sentence.cites))
+
+
+class StruckOut(Output):
+    """A sentence that was not let through, and why."""
+
+    text: str
+    reason: str
+
+    @classmethod
+    def of(cls, struck: Struck) -> "StruckOut":
+        """Return *struck* for the wire."""
+        return cls(text=shown(struck.text), reason=shown(struck.reason))
+
+
+class GateOut(Output):
+    """Whether the evidence was strong enough for prose."""
+
+    passed: bool
+    reason: str
+    probability: float | None
+    overlap: float | None
+
+    @classmethod
+    def of(cls, gate: Gate) -> "GateOut":
+        """Return *gate* for the wire."""
+        return cls(passed=gate.passed, reason=shown(gate.reason), probability=gate.probability, overlap=gate.overlap)
+
+
+class AnswerOut(Output):
+    """A whole answer: the evidence, then the model's reading of it, if any."""
+
+    question: str
+    kind: AnswerKind
+    evidence: list[EvidenceOut]
+    sentences: list[SentenceOut]
+    citations: list[CitationOut]
+    struck: list[StruckOut]
+    gate: GateOut | None
+    model: str
+    freshness: list[FreshnessOut]
+    warnings: list[str]
+    timings: dict[str, float] = Field(description="Milliseconds by step.")
+
+    @classmethod
+    def of(cls, answer: Answer) -> "AnswerOut":
+        """Return *answer* for the wire."""
+        return cls(
+            question=shown(answer.question),
+            kind=answer.kind,
+            evidence=[EvidenceOut.of(citation) for citation in answer.evidence],
+            sentences=[SentenceOut.of(sentence) for sentence in answer.sentences],
+            citations=[CitationOut.of(citation) for citation in answer.evidence],
+            struck=[StruckOut.of(struck) for struck in answer.struck],
+            gate=None if answer.gate is None else GateOut.of(answer.gate),
+            model=answer.model,
+            freshness=[FreshnessOut.of(fresh) for fresh in answer.freshness],
+            warnings=[shown(warning) for warning in answer.warnings],
+            timings=answer.timings,
+        )
+
+
+class TokenOut(Output):
+    """A piece of the model's text, as it writes."""
+
+    text: str

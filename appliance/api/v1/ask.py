@@ -1,0 +1,100 @@
+"""Ask: evidence first, then the model's reading of it. JSON, or a stream of events for those who accept one."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from litestar import Controller, Request, Response, post
+from litestar.datastructures import State
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, Schema
+from litestar.openapi.spec.enums import OpenAPIType
+from litestar.response import Stream
+
+from appliance import errors
+from appliance.access.principal import Principal
+from appliance.api import sse
+from appliance.api.answers import AnswerOut, AskIn, SentenceOut, StruckOut, TokenOut
+from appliance.api.listening import while_listening
+from appliance.api.problems import documented, request_id_of
+from appliance.api.v1.scopes import scope_of
+from appliance.codeintel.results import Answer, AnswerEvent, Scope
+from appliance.errors import EngineUnavailable
+from appliance.services import Services
+
+
+@dataclass
+class AskOperation(Operation):
+    """Documents the second content type of the answer."""
+
+    def __post_init__(self) -> None:
+        """Add the stream beside the JSON."""
+        response = (self.responses or {}).get("200")
+        if isinstance(response, OpenAPIResponse) and response.content is not None:
+            response.content[sse.MEDIA_TYPE] = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))
+
+
+class AskController(Controller):
+    """``/api/v1/ask``."""
+
+    path = "/ask"
+    tags = ("ask",)
+
+    @post(
+        "/",
+        status_code=200,
+        summary="Ask about code",
+        operation_class=AskOperation,
+        responses=documented(errors.NotFound, errors.PromptTooLong),
+        opt={"permission": "read"},
+    )
+    async def ask(
+        self, data: AskIn, services: Services, request: Request[Principal | None, str, State]
+    ) -> Response[AnswerOut] | Stream:
+        """Return the answer; with ``Accept: text/event-stream`` stream it.
+
+        The events are ``evidence`` (the answer so far: the card), ``token``, ``sentence``, ``struck``, then ``done`` (the
+        whole answer) or ``error`` (a problem). When the listener goes, the model stops.
+        """
+        scope = await scope_of(services, project=data.project, repos=data.repos)
+        if sse.MEDIA_TYPE in request.headers.get("accept", ""):
+            return sse.stream(lambda: _events(services, data, scope), request_id=request_id_of(request.scope))
+        answer = await while_listening(request.receive, _whole(services, data, scope))
+        return Response(AnswerOut.of(answer))
+
+
+async def _whole(services: Services, asked: AskIn, scope: Scope) -> Answer:
+    async with aclosing(_answer(services, asked, scope)) as events:
+        async for event in events:
+            if event.type == "done" and event.answer is not None:
+                return event.answer
+    raise EngineUnavailable("The answer broke off.", remedy="Ask again.")
+
+
+async def _answer(services: Services, asked: AskIn, scope: Scope) -> AsyncGenerator[AnswerEvent, None]:
+    started = time.monotonic()
+    async with aclosing(services.answerer.ask(asked.question, scope=scope, prose=asked.prose)) as events:
+        async for event in events:
+            if event.type == "evidence":
+                services.metrics.evidence_seconds.observe(time.monotonic() - started)
+            elif event.type == "done" and event.answer is not None:
+                services.metrics.asks.labels(event.answer.kind).inc()
+            yield event
+
+
+async def _events(services: Services, asked: AskIn, scope: Scope) -> AsyncGenerator[sse.Event, None]:
+    number = 0
+    async with aclosing(_answer(services, asked, scope)) as events:
+        async for event in events:
+            number += 1
+            yield sse.Event(event.type, _data(event), id=number)
+
+
+def _data(event: AnswerEvent) -> str:
+    if event.answer is not None:
+        return AnswerOut.of(event.answer).model_dump_json()
+    if event.sentence is not None:
+        return SentenceOut.of(event.sentence).model_dump_json()
+    if event.struck is not None:
+        return StruckOut.of(event.struck).model_dump_json()
+    return TokenOut(text=event.text).model_dump_json()

@@ -1,0 +1,35 @@
+"""Whether the appliance can do its work."""
+
+from litestar import Controller, Request, get
+from litestar.datastructures import State
+
+from appliance.access.principal import Principal
+from appliance.api.problems import documented
+from appliance.api.schemas import HealthOut, PartOut
+from appliance.base.paths import display
+from appliance.services import Services
+
+
+class HealthController(Controller):
+    """``/api/v1/health``: public in brief, whole after a login."""
+
+    path = "/health"
+    tags = ("health",)
+    responses = documented()
+
+    @get("/", summary="How the appliance is", security=[])
+    async def health(self, request: Request[Principal | None, str, State], services: Services) -> HealthOut:
+        """Return the state of the whole, and of each part to those who are logged in."""
+        report = await services.health.report()
+        if request.user is None:
+            return HealthOut(state=report.state, phase=report.phase, parts=[])
+        parts = [
+            PartOut(
+                name=part.name,
+                state=part.verdict.state,
+                detail=display(part.verdict.detail),
+                remedy=display(part.verdict.remedy),
+            )
+            for part in report.parts
+        ]
+        return HealthOut(state=report.state, phase=report.phase, parts=parts)

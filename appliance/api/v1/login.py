@@ -1,0 +1,51 @@
+"""Login by one-time token, and logout."""
+
+from litestar import Controller, Request, Response, post
+from litestar.datastructures import State
+
+from appliance import errors
+from appliance.access import cookie
+from appliance.access.desk import ADMINISTRATOR
+from appliance.access.principal import Principal
+from appliance.api.guards import Credentials, address_of
+from appliance.api.problems import documented
+from appliance.api.schemas import LoginIn, LoginOut
+from appliance.services import Services
+
+
+class LoginController(Controller):
+    """``/api/v1/login`` and ``/api/v1/logout``."""
+
+    tags = ("access",)
+
+    @post(
+        "/login",
+        status_code=200,
+        summary="Log in with a one-time token",
+        security=[],
+        responses=documented(errors.Throttled),
+        sync_to_thread=True,
+    )
+    def login(self, data: LoginIn, request: Request[Principal | None, str, State], services: Services) -> Response[LoginOut]:
+        """Use up the token and set the session cookie. The id of the session is new, whatever was sent before."""
+        address = address_of(request.scope)
+        secret = services.access.login(data.token, address=address)
+        before = Credentials.of(request.headers).session
+        if before is not None:
+            services.access.sessions.end(before)
+        return Response(LoginOut(name=ADMINISTRATOR), headers={"set-cookie": cookie.granted(secret)})
+
+    @post(
+        "/logout",
+        status_code=204,
+        summary="End the session",
+        responses=documented(),
+        opt={"permission": "read"},
+        sync_to_thread=True,
+    )
+    def logout(self, request: Request[Principal | None, str, State], services: Services) -> Response[None]:
+        """End the session on the server and take the cookie back. Without a session nothing happens."""
+        session = Credentials.of(request.headers).session
+        if session is not None:
+            services.access.logout(session, address=address_of(request.scope))
+        return Response(None, headers={"set-cookie": cookie.withdrawn()})

@@ -1,0 +1,15 @@
+"""What the appliance counts, for Prometheus."""
+
+from litestar import MediaType, Response, get
+
+from appliance.api.problems import documented
+from appliance.services import Services
+
+
+@get("/metrics", summary="Metrics", tags=["health"], responses=documented(), media_type=MediaType.TEXT, sync_to_thread=True)
+def metrics(services: Services) -> Response[bytes]:
+    """Return the exposition text."""
+    counts = services.jobs.counts()
+    for state in ("queued", "running", "done", "failed", "cancelled"):
+        services.metrics.jobs.labels(state).set(counts.get(state, 0))
+    return Response(services.metrics.text(), media_type="text/plain; version=0.0.4")

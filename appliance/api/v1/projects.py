@@ -1,0 +1,25 @@
+"""Projects."""
+
+from litestar import Controller, get, post
+
+from appliance import errors
+from appliance.api.problems import documented
+from appliance.api.schemas import ProjectIn, ProjectOut
+from appliance.services import Services
+
+
+class ProjectController(Controller):
+    """``/api/v1/projects``."""
+
+    path = "/projects"
+    tags = ("projects",)
+
+    @get("/", summary="All projects", responses=documented(), sync_to_thread=True)
+    def projects(self, services: Services) -> list[ProjectOut]:
+        """Return every project, by name."""
+        return [ProjectOut.of(project) for project in services.registry.projects()]
+
+    @post("/", summary="Create a project", responses=documented(errors.Conflict), sync_to_thread=True)
+    def add(self, data: ProjectIn, services: Services) -> ProjectOut:
+        """Create a project and return it."""
+        return ProjectOut.of(services.registry.add_project(data.name))

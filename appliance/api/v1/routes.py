@@ -1,0 +1,31 @@
+"""All of ``/api/v1``."""
+
+from typing import Final
+
+from litestar import Router
+from litestar.types import ControllerRouterHandler
+
+from appliance.api.v1.ask import AskController
+from appliance.api.v1.health import HealthController
+from appliance.api.v1.jobs import JobController
+from appliance.api.v1.login import LoginController
+from appliance.api.v1.metrics import metrics
+from appliance.api.v1.projects import ProjectController
+from appliance.api.v1.repos import RepoController
+from appliance.api.v1.search import SearchController
+
+PREFIX: Final = "/api/v1"
+
+
+def routes() -> list[ControllerRouterHandler]:
+    """Return every route of the API, and the metrics beside it."""
+    controllers: list[ControllerRouterHandler] = [
+        HealthController,
+        LoginController,
+        ProjectController,
+        RepoController,
+        JobController,
+        SearchController,
+        AskController,
+    ]
+    return [Router(PREFIX, route_handlers=controllers), metrics]

@@ -1,0 +1,43 @@
+"""Search."""
+
+import time
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.params import Parameter
+
+from appliance import errors
+from appliance.api.problems import documented
+from appliance.api.schemas import DEFAULT_PROJECT, SearchOut
+from appliance.api.v1.scopes import scope_of
+from appliance.errors import ApplianceError
+from appliance.services import Services
+
+
+class SearchController(Controller):
+    """``/api/v1/search``."""
+
+    path = "/search"
+    tags = ("search",)
+
+    @get("/", summary="Find code", responses=documented(errors.NotFound))
+    async def search(
+        self,
+        services: Services,
+        q: Annotated[str, Parameter(min_length=1, max_length=1000, description="Words, names, filters.")],
+        project: Annotated[str, Parameter(max_length=100)] = DEFAULT_PROJECT,
+        repo: Annotated[list[str], Parameter(max_items=100, description="Id or name; may be repeated.")] | None = None,
+        limit: Annotated[int, Parameter(ge=1, le=100)] = 20,
+        offset: Annotated[int, Parameter(ge=0, le=100_000)] = 0,
+    ) -> SearchOut:
+        """Return a page of the code that fits the query best, and what that rests on."""
+        started = time.monotonic()
+        try:
+            scope = await scope_of(services, project=project, repos=repo or [])
+            response = await services.searcher.search(q, scope=scope, limit=limit, offset=offset)
+        except ApplianceError as exc:
+            services.metrics.searches.labels(exc.code).inc()
+            raise
+        services.metrics.searches.labels("ok").inc()
+        services.metrics.search_seconds.observe(time.monotonic() - started)
+        return SearchOut.of(response, offset=offset)

@@ -1,0 +1,81 @@
+"""The ASGI application: the doors over the services, behind one gate, in one envelope."""
+
+import os
+from typing import Final
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from appliance import __version__
+from appliance.access import cookie
+from appliance.api import problems
+from appliance.api.envelope import Envelope
+from appliance.api.guards import Gate, permitted
+from appliance.api.v1.routes import PREFIX, routes
+from appliance.base import log
+from appliance.config import load
+from appliance.services import CLI_KEY, Services, build
+
+MAX_BODY: Final = 1_000_000
+
+
+def create_app(services: Services | None = None) -> Litestar:
+    """Return the application over *services*, or over those that the environment's settings say.
+
+    At its start it leaves a key for the command line in the run directory. Services that were built here are closed at
+    its end; those that were handed in are not.
+    """
+    own = services is None
+    served = _from_environment() if services is None else services
+
+    def ready() -> None:
+        served.access.keys.ensure_local(served.paths.run / CLI_KEY)
+
+    def done() -> None:
+        if own:
+            served.close()
+
+    app = Litestar(
+        routes(),
+        dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
+        guards=[permitted],
+        exception_handlers=problems.handlers(),
+        openapi_config=_openapi(),
+        request_max_body_size=MAX_BODY,
+        logging_config=None,
+        on_startup=[ready],
+        on_shutdown=[done],
+        debug=False,
+        signature_namespace={"Services": Services},
+    )
+    app.asgi_handler = Envelope(
+        Gate(app.asgi_handler, access=served.access, web=served.settings.web), metrics=served.metrics
+    )
+    return app
+
+
+def _from_environment() -> Services:
+    loaded = load(environ=os.environ)
+    log.configure(level=loaded.settings.log.level, json=loaded.settings.log.format == "json")
+    return build(loaded)
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Skellig",
+        version=__version__,
+        description="Search code and ask about it: evidence first, each citation exact at its commit.",
+        path=PREFIX,
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        components=Components(
+            security_schemes={
+                "key": SecurityScheme(type="http", scheme="bearer", description="An API key."),
+                "session": SecurityScheme(type="apiKey", name=cookie.NAME, security_scheme_in="cookie"),
+            }
+        ),
+        security=[{"key": []}, {"session": []}],
+        use_handler_docstrings=True,
+    )

@@ -1,0 +1,251 @@
+"""The composition root: from settings to everything that the doors and the worker use, wired once."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from appliance.access import desk
+from appliance.access.desk import Access
+from appliance.base import durable, sqlite
+from appliance.base.budget import Deadline
+from appliance.base.clock import Clock, SystemClock
+from appliance.base.metrics import Metrics
+from appliance.base.paths import DataPaths
+from appliance.codeintel import registry as registered
+from appliance.codeintel.answer import Answerer
+from appliance.codeintel.needs import Embedder
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import Registry
+from appliance.codeintel.results import AnswerEvent, Scope, SearchResponse
+from appliance.codeintel.store.generations import Generations
+from appliance.config import Loaded, Settings
+from appliance.errors import Conflict, EngineUnavailable, NotFound, StoreBusy
+from appliance.ids import RepoId
+from appliance.inference.catalog import Catalog
+from appliance.inference.engines.base import EngineHealth, Role
+from appliance.inference.pool import EnginePool
+from appliance.jobs import queue
+from appliance.jobs.queue import Job, JobQueue
+from appliance.jobs.worker import HEARTBEAT_S, Handler, JobContext, Worker
+from appliance.ops.health import Health, Probe, State, Verdict
+
+MIGRATIONS: Final = (queue.SCHEMA, desk.SCHEMA, registered.SCHEMA)
+WORKER: Final = "worker"
+CLI_KEY: Final = "cli.key"
+
+_ENGINE_WAIT_S: Final = 600.0
+_ENGINE_POLL_S: Final = 1.0
+_ENGINE_STATES: Final[Mapping[str, State]] = {
+    "ready": "ok", "loading": "starting", "down": "degraded", "failed": "degraded", "off": "off"
+}  # fmt: skip
+
+
+class Searching(Protocol):
+    """What finds code."""
+
+    async def search(self, query: str, *, scope: Scope, limit: int = 20, offset: int = 0) -> SearchResponse:
+        """Return the hits for *query* from *offset* on."""
+
+
+class Answering(Protocol):
+    """What answers questions."""
+
+    def ask(self, question: str, *, scope: Scope, prose: bool = True) -> AsyncGenerator[AnswerEvent, None]:
+        """Stream the answer to *question*. Closing the generator stops the model."""
+
+
+class Engines(Protocol):
+    """What says how the engines are."""
+
+    async def health(self, role: Role) -> EngineHealth:
+        """Return how the engine for *role* is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that a door needs, ready for use."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    paths: DataPaths
+    clock: Clock
+    metrics: Metrics
+    registry: Registry
+    jobs: JobQueue
+    generations: Generations
+    searcher: Searching
+    answerer: Answering
+    embedder: Embedder | None
+    engines: Engines
+    access: Access
+    health: Health
+
+    def index(self, repo: RepoId) -> Job:
+        """Ask for *repo* to be indexed and return the job that will do it."""
+        return self.jobs.enqueue("index", key=repo, payload={"repo": repo})
+
+    def drop(self, repo: RepoId) -> None:
+        """Forget *repo* and stop the jobs that work on it; raise `NotFound`."""
+        self.registry.remove_repo(repo)
+        for job in self.jobs.list(key=repo):
+            if not job.ended:
+                with suppress(Conflict):  # it has ended just now
+                    self.jobs.cancel(job.id)
+        self.generations.forget(repo)
+
+    def close(self) -> None:
+        """Close databases and sources."""
+        self.generations.close()
+        self.registry.close()
+        self.jobs.close()
+        self.access.close()
+
+
+def build(loaded: Loaded) -> Services:
+    """Return the services for *loaded* settings, with the data directory made ready.
+
+    Nothing is built here that only the worker needs: the web process stays small. Raise `HostUnfit` when the data
+    directory cannot be used.
+    """
+    settings = loaded.settings
+    paths = DataPaths(settings.data)
+    for folder in (paths.root, paths.run):
+        durable.make_directory(folder)
+
+    def connect() -> sqlite3.Connection:
+        return sqlite.connect(paths.global_db, migrations=MIGRATIONS)
+
+    clock = SystemClock()
+    registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
+    jobs = JobQueue(connect(), clock=clock)
+    generations = Generations(registry, paths=paths, clock=clock)
+    engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
+    embedder = engines.embedder()
+    searcher = Searcher(generations, embedder, clock)
+    return Services(
+        settings=settings,
+        origins=loaded.origins,
+        paths=paths,
+        clock=clock,
+        metrics=Metrics(),
+        registry=registry,
+        jobs=jobs,
+        generations=generations,
+        searcher=searcher,
+        answerer=Answerer(generations, searcher, engines.chat(), clock),
+        embedder=embedder,
+        engines=engines,
+        access=Access(connect, clock=clock),
+        health=Health(probes(jobs=jobs, registry=registry, engines=engines)),
+    )
+
+
+def probes(*, jobs: JobQueue, registry: Registry, engines: Engines) -> tuple[Probe, ...]:
+    """Return what is asked for the appliance's health."""
+    return (StoreProbe(registry), WorkerProbe(jobs), EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreProbe:
+    """Whether the global database answers."""
+
+    registry: Registry
+    name: str = "store"
+    vital: bool = True
+
+    async def check(self) -> Verdict:
+        """Return how the database is now."""
+        projects = await asyncio.to_thread(self.registry.projects)
+        return Verdict("ok", f"{len(projects)} projects.")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProbe:
+    """Whether a worker lives."""
+
+    jobs: JobQueue
+    name: str = "worker"
+    vital: bool = False
+
+    async def check(self) -> Verdict:
+        """Return whether a worker was seen lately."""
+        seconds = await asyncio.to_thread(self.jobs.absent_for)
+        if seconds is None:
+            return Verdict("starting", "No worker has reported yet.", "`skellig up` starts it.")
+        if seconds > 4 * HEARTBEAT_S:
+            return Verdict("failed", f"No worker was seen for {seconds:.0f} s: jobs wait.", "`skellig up` starts it again.")
+        return Verdict("ok")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProbe:
+    """Whether the engine for a role can be asked."""
+
+    engines: Engines
+    role: Role
+    vital: bool = False
+
+    @property
+    def name(self) -> str:
+        """The engine's name, as its program has it."""
+        return f"engine-{self.role}"
+
+    async def check(self) -> Verdict:
+        """Return how the engine is now."""
+        health = await self.engines.health(self.role)
+        return Verdict(_ENGINE_STATES[health.state], " ".join(part for part in (health.model, health.detail) if part))
+
+
+def job_handlers(services: Services) -> Mapping[str, Handler]:
+    """Return what works on each kind of job. Loads what only the worker needs."""
+    from appliance.codeintel.build.embedding import VectorFiller  # noqa: PLC0415 - brings LanceDB and pyarrow: 150 MB
+    from appliance.codeintel.build.pipeline import Indexer  # noqa: PLC0415 - brings every grammar
+
+    limits = services.settings.index
+    indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
+    filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
+
+    def index(context: JobContext) -> None:
+        repo = RepoId(context.job.payload["repo"])
+        try:
+            indexer.index(repo, progress=context.progress, check=context.check)
+        except Conflict as exc:  # a worker that was cut off has not quite gone
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+        services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
+
+    def embed(context: JobContext) -> None:
+        embedder = services.embedder
+        if embedder is None:
+            return
+        _await_engine(services, context)
+        filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
+
+    return {"index": index, "embed": embed}
+
+
+def work(services: Services, stop: threading.Event) -> None:
+    """Work on jobs until *stop* is set, having asked first for the vectors that are still missing."""
+    for repo in services.registry.repos():
+        with suppress(NotFound):
+            if services.generations.published(repo.id).info.completeness < 1.0:
+                services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
+    Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock).run(stop)
+
+
+def _await_engine(services: Services, context: JobContext) -> None:
+    """Wait for the embedder: at the start of an appliance its model may still be loading, or on its way here."""
+    deadline = Deadline(_ENGINE_WAIT_S, what="Waiting for the embedder")
+    while True:
+        health = asyncio.run(services.engines.health("embed"))
+        if health.state in {"ready", "off"}:
+            return
+        context.check()
+        context.progress("wait for the embedder", 0, None)
+        if not deadline.left:
+            raise EngineUnavailable(f"The embedder is {health.state}: {health.detail}", remedy="`skellig status` shows it.")
+        time.sleep(_ENGINE_POLL_S)
