@@ -103,6 +103,20 @@ def shown(lines: Sequence[str]) -> str:
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
+def smaller(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Return about the first half of *blocks* by length; of a single one, its first half."""
+    half = sum(len(block.text) for block in blocks) / 2
+    kept: list[Block] = []
+    for block in blocks:
+        if kept and sum(len(held.text) for held in kept) + len(block.text) > half:
+            break
+        kept.append(block)
+    if len(kept) == 1 and len(kept[0].text) > half:
+        lines = kept[0].text.split("\n")
+        kept[0] = replace(kept[0], text="\n".join(lines[: max(1, len(lines) // 2)]))
+    return tuple(kept)
+
+
 @dataclass(slots=True)
 class _Held:
     place: Place
