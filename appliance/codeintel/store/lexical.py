@@ -70,6 +70,11 @@ class LexicalIndex:
         """Open *folder*; raise `StoreCorrupt` if it does not hold an index."""
         return cls(folder)
 
+    @property
+    def count(self) -> int:
+        """How many chunks the index holds."""
+        return self._chunks.count
+
     def chunks(
         self, tokens: Sequence[str], limit: int, *, phrases: Sequence[Sequence[str]] = (), within: Ids | None = None
     ) -> tuple[Ids, Scores]:
@@ -126,6 +131,10 @@ class _Reader:
         self._schema = index.schema
         self._searcher = index.searcher()
         self._weights = weights
+
+    @property
+    def count(self) -> int:
+        return int(self._searcher.num_docs)
 
     def best(
         self, tokens: Sequence[str], limit: int, *, phrases: Sequence[Sequence[str]], within: Ids | None
