@@ -49,7 +49,6 @@ def create_app(services: Services | None = None) -> Litestar:
         on_startup=[ready],
         on_shutdown=[done],
         debug=False,
-        signature_namespace={"Services": Services},
     )
     app.asgi_handler = Envelope(
         Gate(app.asgi_handler, access=served.access, web=served.settings.web), metrics=served.metrics

@@ -37,6 +37,7 @@ from appliance.ops.health import Health, Probe, State, Verdict
 MIGRATIONS: Final = (queue.SCHEMA, desk.SCHEMA, registered.SCHEMA)
 WORKER: Final = "worker"
 CLI_KEY: Final = "cli.key"
+DEFAULT_PROJECT: Final = "default"
 
 _ENGINE_WAIT_S: Final = 600.0
 _ENGINE_POLL_S: Final = 1.0
@@ -122,6 +123,8 @@ def build(loaded: Loaded) -> Services:
 
     clock = SystemClock()
     registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
+    with suppress(Conflict):  # it exists
+        registry.add_project(DEFAULT_PROJECT)
     jobs = JobQueue(connect(), clock=clock)
     generations = Generations(registry, paths=paths, clock=clock)
     engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
@@ -160,8 +163,8 @@ class StoreProbe:
 
     async def check(self) -> Verdict:
         """Return how the database is now."""
-        projects = await asyncio.to_thread(self.registry.projects)
-        return Verdict("ok", f"{len(projects)} projects.")
+        await asyncio.to_thread(self.registry.projects)
+        return Verdict("ok")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from appliance.api.schemas import DEFAULT_PROJECT, FreshnessOut, Input, Name, Output, href, shown
+from appliance.api.schemas import FreshnessOut, Input, Name, Output, href, shown
 from appliance.base.paths import display
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
+from appliance.services import DEFAULT_PROJECT
 
 
 class AskIn(Input):

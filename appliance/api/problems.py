@@ -207,7 +207,7 @@ def _detail(error: HTTPException) -> str:
         return "This address does not take that method."
     if error.status_code == 413:
         return "The body is larger than 1 MB."
-    if isinstance(error, ValidationException):
+    if isinstance(error, ValidationException) and error.extra:
         return "Some of the values are not right: see errors."
     return display(error.detail)
 

@@ -12,8 +12,7 @@ from appliance.codeintel.results import Freshness, Hit, SearchResponse, Signal, 
 from appliance.codeintel.source.base import LeftOut
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.jobs.queue import Job, JobEvent, JobState
-
-DEFAULT_PROJECT = "default"
+from appliance.services import DEFAULT_PROJECT
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ _log = log.get("http")
 MEDIA_TYPE: Final = "text/event-stream"
 HEARTBEAT_S: Final = 15.0
 
+_FIRST_S: Final = 2.0
 _AHEAD: Final = 64  # events made before the listener has taken them
 _HEADERS: Final[Mapping[str, str]] = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -38,44 +39,91 @@ class _End:
     """Put behind the last event."""
 
 
-def stream(events: Callable[[], AsyncGenerator[Event, None]], *, request_id: str, heartbeat: float = HEARTBEAT_S) -> Stream:
-    """Return the response that sends *events*.
+_Item = Event | Exception | _End
+
+
+async def stream(
+    events: Callable[[], AsyncGenerator[Event, None]], *, request_id: str, heartbeat: float = HEARTBEAT_S
+) -> Stream:
+    """Return the response that sends *events*; raise what they raise before the first, so that it gets its own status.
 
     While nothing happens a comment is sent each *heartbeat* seconds. An error on the way is the last event, ``error``,
     with the problem as its data. When the listener goes, the generator is cancelled at once.
     """
-    return Stream(_chunks(events, request_id=request_id, heartbeat=heartbeat), media_type=MEDIA_TYPE, headers=dict(_HEADERS))
-
-
-async def _chunks(
-    events: Callable[[], AsyncGenerator[Event, None]], *, request_id: str, heartbeat: float
-) -> AsyncGenerator[bytes, None]:
-    # The source runs in a task of its own: cancelling it lets it clean up even while this response is being torn down.
-    ready: asyncio.Queue[Event | _End] = asyncio.Queue(_AHEAD)
-    producer = asyncio.create_task(_produce(events, ready, request_id=request_id))
+    ready: asyncio.Queue[_Item] = asyncio.Queue(_AHEAD)
+    producer = asyncio.create_task(_produce(events, ready))
     try:
-        while True:
-            try:
-                event = await asyncio.wait_for(ready.get(), heartbeat)
-            except TimeoutError:
-                yield b": still here\n\n"
-                continue
-            if isinstance(event, _End):
-                return
-            yield event.encoded()
-    finally:
+        first: _Item | None = await asyncio.wait_for(ready.get(), _FIRST_S)
+    except TimeoutError:
+        first = None
+    except BaseException:
         producer.cancel()
+        raise
+    if isinstance(first, Exception):
+        raise first
+    chunks = _Chunks(ready, producer, first=first, request_id=request_id, heartbeat=heartbeat)
+    return Stream(chunks, media_type=MEDIA_TYPE, headers=dict(_HEADERS))
 
 
-async def _produce(
-    events: Callable[[], AsyncGenerator[Event, None]], ready: "asyncio.Queue[Event | _End]", *, request_id: str
-) -> None:
+class _Chunks(AsyncIterator[bytes]):
+    """Events as bytes.
+
+    They are made by a task of their own, which can clean up while the response is being torn down. It is an object and
+    not a generator because a generator that was never started has no end at which the task could be cancelled.
+    """
+
+    def __init__(
+        self,
+        ready: "asyncio.Queue[_Item]",
+        producer: "asyncio.Task[None]",
+        *,
+        first: _Item | None,
+        request_id: str,
+        heartbeat: float,
+    ) -> None:
+        self._ready = ready
+        self._producer = producer
+        self._first = first
+        self._request_id = request_id
+        self._heartbeat = heartbeat
+
+    async def __anext__(self) -> bytes:
+        try:
+            item: _Item | None = self._first or await asyncio.wait_for(self._ready.get(), self._heartbeat)
+        except TimeoutError:
+            return b": still here\n\n"
+        except BaseException:
+            self._producer.cancel()
+            raise
+        self._first = None
+        if item is None or isinstance(item, _End):
+            raise StopAsyncIteration
+        if isinstance(item, Exception):
+            problem = problem_of(item, request_id=self._request_id)
+            _log.warning(
+                "stream.failed",
+                request=self._request_id,
+                code=problem.code,
+                exc_info=item if problem.status >= 500 else None,
+            )
+            item = Event("error", encoded(problem).decode())
+        return item.encoded()
+
+    def _failure(self, error: Exception) -> Event:
+        problem = problem_of(error, request_id=self._request_id)
+        ours = error if problem.status >= 500 else None
+        _log.warning("stream.failed", request=self._request_id, code=problem.code, exc_info=ours)
+        return Event("error", encoded(problem).decode())
+
+    def __del__(self) -> None:
+        self._producer.cancel()
+
+
+async def _produce(events: Callable[[], AsyncGenerator[Event, None]], ready: "asyncio.Queue[_Item]") -> None:
     try:
         async with contextlib.aclosing(events()) as source:
             async for event in source:
                 await ready.put(event)
-    except Exception as exc:  # noqa: BLE001 - the outermost loop of a stream: its status has gone out already
-        problem = problem_of(exc, request_id=request_id)
-        _log.warning("stream.failed", request=request_id, code=problem.code, exc_info=problem.status >= 500)
-        await ready.put(Event("error", encoded(problem).decode()))
+    except Exception as exc:  # noqa: BLE001 - the outermost loop of a stream: whoever listens is told
+        await ready.put(exc)
     await ready.put(_End())

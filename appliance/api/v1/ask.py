@@ -5,19 +5,19 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from litestar import Controller, Request, Response, post
-from litestar.datastructures import State
+from litestar import Controller, Response, post
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, Schema
 from litestar.openapi.spec.enums import OpenAPIType
+from litestar.params import JSONBody
 from litestar.response import Stream
 
 from appliance import errors
-from appliance.access.principal import Principal
 from appliance.api import sse
 from appliance.api.answers import AnswerOut, AskIn, SentenceOut, StruckOut, TokenOut
 from appliance.api.listening import while_listening
 from appliance.api.problems import documented, request_id_of
 from appliance.api.v1.scopes import scope_of
+from appliance.api.wiring import Asked, Wired
 from appliance.codeintel.results import Answer, AnswerEvent, Scope
 from appliance.errors import EngineUnavailable
 from appliance.services import Services
@@ -48,9 +48,7 @@ class AskController(Controller):
         responses=documented(errors.NotFound, errors.PromptTooLong),
         opt={"permission": "read"},
     )
-    async def ask(
-        self, data: AskIn, services: Services, request: Request[Principal | None, str, State]
-    ) -> Response[AnswerOut] | Stream:
+    async def ask(self, data: JSONBody[AskIn], services: Wired, request: Asked) -> Response[AnswerOut] | Stream:
         """Return the answer; with ``Accept: text/event-stream`` stream it.
 
         The events are ``evidence`` (the answer so far: the card), ``token``, ``sentence``, ``struck``, then ``done`` (the
@@ -58,7 +56,7 @@ class AskController(Controller):
         """
         scope = await scope_of(services, project=data.project, repos=data.repos)
         if sse.MEDIA_TYPE in request.headers.get("accept", ""):
-            return sse.stream(lambda: _events(services, data, scope), request_id=request_id_of(request.scope))
+            return await sse.stream(lambda: _events(services, data, scope), request_id=request_id_of(request.scope))
         answer = await while_listening(request.receive, _whole(services, data, scope))
         return Response(AnswerOut.of(answer))
 

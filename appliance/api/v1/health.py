@@ -1,13 +1,11 @@
 """Whether the appliance can do its work."""
 
-from litestar import Controller, Request, get
-from litestar.datastructures import State
+from litestar import Controller, get
 
-from appliance.access.principal import Principal
 from appliance.api.problems import documented
 from appliance.api.schemas import HealthOut, PartOut
+from appliance.api.wiring import Asked, Wired
 from appliance.base.paths import display
-from appliance.services import Services
 
 
 class HealthController(Controller):
@@ -15,10 +13,9 @@ class HealthController(Controller):
 
     path = "/health"
     tags = ("health",)
-    responses = documented()
 
-    @get("/", summary="How the appliance is", security=[])
-    async def health(self, request: Request[Principal | None, str, State], services: Services) -> HealthOut:
+    @get("/", summary="How the appliance is", security=[], responses=documented())
+    async def health(self, request: Asked, services: Wired) -> HealthOut:
         """Return the state of the whole, and of each part to those who are logged in."""
         report = await services.health.report()
         if request.user is None:

@@ -1,27 +1,28 @@
 """Jobs: what works, what waits, how far it is."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated
 
-from litestar import Controller, Request, get, post
-from litestar.datastructures import State
+from litestar import Controller, get, post
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
 
 from appliance import errors
-from appliance.access.principal import Principal
 from appliance.api import sse
 from appliance.api.problems import documented, request_id_of
 from appliance.api.schemas import JobEventOut, JobOut
+from appliance.api.wiring import Asked, Wired
 from appliance.errors import InvalidInput
 from appliance.ids import JobId
+from appliance.jobs.queue import JobEvent
 from appliance.services import Services
 
-_POLL_S = 0.25
+_POLL_S = 0.3
 
-Which = Annotated[str, Parameter(max_length=100)]
+Which = Annotated[str, PathParameter(max_length=100)]
+Filter = Annotated[str | None, QueryParameter(max_length=100)]
 
 
 class JobController(Controller):
@@ -33,16 +34,16 @@ class JobController(Controller):
     @get("/", summary="The newest jobs", responses=documented(), sync_to_thread=True)
     def jobs(
         self,
-        services: Services,
-        kind: Which | None = None,
-        key: Which | None = None,
-        limit: Annotated[int, Parameter(ge=1, le=100)] = 50,
+        services: Wired,
+        kind: Filter = None,
+        key: Filter = None,
+        limit: Annotated[int, QueryParameter(ge=1, le=100)] = 50,
     ) -> list[JobOut]:
         """Return the newest jobs first, of one *kind* and *key* (a repo's id) if given."""
         return [JobOut.of(job) for job in services.jobs.list(kind=kind, key=key, limit=limit)]
 
     @get("/{job:str}", summary="One job", responses=documented(errors.NotFound), sync_to_thread=True)
-    def job(self, job: Which, services: Services) -> JobOut:
+    def job(self, job: Which, services: Wired) -> JobOut:
         """Return the job as it stands."""
         return JobOut.of(services.jobs.get(JobId(job)))
 
@@ -53,7 +54,7 @@ class JobController(Controller):
         responses=documented(errors.NotFound, errors.Conflict),
         sync_to_thread=True,
     )
-    def cancel(self, job: Which, services: Services) -> JobOut:
+    def cancel(self, job: Which, services: Wired) -> JobOut:
         """Ask the job to stop: one that waits is cancelled at once, one that runs stops at its next check."""
         return JobOut.of(services.jobs.cancel(JobId(job)))
 
@@ -66,14 +67,13 @@ class JobController(Controller):
     async def events(
         self,
         job: Which,
-        services: Services,
-        request: Request[Principal | None, str, State],
-        after: Annotated[int, Parameter(ge=0, le=2**62)] | None = None,
+        services: Wired,
+        request: Asked,
+        after: Annotated[int | None, QueryParameter(ge=0, le=2**62)] = None,
     ) -> Stream:
         """Stream the events numbered above *after* (or the ``Last-Event-ID`` header) until the job has ended."""
-        await asyncio.to_thread(services.jobs.get, JobId(job))
         seen = after if after is not None else _last_seen(request.headers.get("last-event-id", "0"))
-        return sse.stream(lambda: _events(services, JobId(job), after=seen), request_id=request_id_of(request.scope))
+        return await sse.stream(lambda: _events(services, JobId(job), after=seen), request_id=request_id_of(request.scope))
 
 
 def _last_seen(header: str) -> int:
@@ -84,8 +84,7 @@ def _last_seen(header: str) -> int:
 
 async def _events(services: Services, job: JobId, *, after: int) -> AsyncGenerator[sse.Event, None]:
     while True:
-        ended = (await asyncio.to_thread(services.jobs.get, job)).ended
-        events = await asyncio.to_thread(services.jobs.events, job, after=after)
+        events, ended = await asyncio.to_thread(_since, services, job, after)
         for event in events:
             after = event.seq
             yield sse.Event(event.type, JobEventOut.of(event).model_dump_json(), id=event.seq)
@@ -93,3 +92,8 @@ async def _events(services: Services, job: JobId, *, after: int) -> AsyncGenerat
             return
         if not events:
             await asyncio.sleep(_POLL_S)
+
+
+def _since(services: Services, job: JobId, after: int) -> tuple[Sequence[JobEvent], bool]:
+    ended = services.jobs.get(job).ended  # asked first: what happens in between is then among the events
+    return services.jobs.events(job, after=after), ended

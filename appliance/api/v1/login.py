@@ -1,16 +1,15 @@
 """Login by one-time token, and logout."""
 
-from litestar import Controller, Request, Response, post
-from litestar.datastructures import State
+from litestar import Controller, Response, post
+from litestar.params import JSONBody
 
 from appliance import errors
 from appliance.access import cookie
 from appliance.access.desk import ADMINISTRATOR
-from appliance.access.principal import Principal
 from appliance.api.guards import Credentials, address_of
 from appliance.api.problems import documented
 from appliance.api.schemas import LoginIn, LoginOut
-from appliance.services import Services
+from appliance.api.wiring import Asked, Wired
 
 
 class LoginController(Controller):
@@ -26,7 +25,7 @@ class LoginController(Controller):
         responses=documented(errors.Throttled),
         sync_to_thread=True,
     )
-    def login(self, data: LoginIn, request: Request[Principal | None, str, State], services: Services) -> Response[LoginOut]:
+    def login(self, data: JSONBody[LoginIn], request: Asked, services: Wired) -> Response[LoginOut]:
         """Use up the token and set the session cookie. The id of the session is new, whatever was sent before."""
         address = address_of(request.scope)
         secret = services.access.login(data.token, address=address)
@@ -43,7 +42,7 @@ class LoginController(Controller):
         opt={"permission": "read"},
         sync_to_thread=True,
     )
-    def logout(self, request: Request[Principal | None, str, State], services: Services) -> Response[None]:
+    def logout(self, request: Asked, services: Wired) -> Response[None]:
         """End the session on the server and take the cookie back. Without a session nothing happens."""
         session = Credentials.of(request.headers).session
         if session is not None:

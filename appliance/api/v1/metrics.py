@@ -3,11 +3,11 @@
 from litestar import MediaType, Response, get
 
 from appliance.api.problems import documented
-from appliance.services import Services
+from appliance.api.wiring import Wired
 
 
 @get("/metrics", summary="Metrics", tags=["health"], responses=documented(), media_type=MediaType.TEXT, sync_to_thread=True)
-def metrics(services: Services) -> Response[bytes]:
+def metrics(services: Wired) -> Response[bytes]:
     """Return the exposition text."""
     counts = services.jobs.counts()
     for state in ("queued", "running", "done", "failed", "cancelled"):

@@ -1,11 +1,12 @@
 """Projects."""
 
 from litestar import Controller, get, post
+from litestar.params import JSONBody
 
 from appliance import errors
 from appliance.api.problems import documented
 from appliance.api.schemas import ProjectIn, ProjectOut
-from appliance.services import Services
+from appliance.api.wiring import Wired
 
 
 class ProjectController(Controller):
@@ -15,11 +16,11 @@ class ProjectController(Controller):
     tags = ("projects",)
 
     @get("/", summary="All projects", responses=documented(), sync_to_thread=True)
-    def projects(self, services: Services) -> list[ProjectOut]:
+    def projects(self, services: Wired) -> list[ProjectOut]:
         """Return every project, by name."""
         return [ProjectOut.of(project) for project in services.registry.projects()]
 
     @post("/", summary="Create a project", responses=documented(errors.Conflict), sync_to_thread=True)
-    def add(self, data: ProjectIn, services: Services) -> ProjectOut:
+    def add(self, data: JSONBody[ProjectIn], services: Wired) -> ProjectOut:
         """Create a project and return it."""
         return ProjectOut.of(services.registry.add_project(data.name))

@@ -4,15 +4,12 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs
 
-from litestar import Controller, Request, delete, get, post
-from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar import Controller, delete, get, post
+from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from appliance import errors
-from appliance.access.principal import Principal
 from appliance.api.problems import documented
 from appliance.api.schemas import (
-    DEFAULT_PROJECT,
     FileOut,
     IndexOut,
     JobOut,
@@ -22,18 +19,19 @@ from appliance.api.schemas import (
     RepoOut,
     shown,
 )
+from appliance.api.wiring import Asked, Wired
 from appliance.base.paths import display
 from appliance.codeintel.citations import split_lines
-from appliance.codeintel.registry import Project, Repo
+from appliance.codeintel.registry import Repo
 from appliance.errors import InvalidInput, NotFound
 from appliance.ids import CommitId
 from appliance.services import Services
 
 MAX_LINES = 2000
 
-Limit = Annotated[int, Parameter(ge=1, le=100)]
-Offset = Annotated[int, Parameter(ge=0, le=100_000_000)]
-Which = Annotated[str, Parameter(max_length=100, description="Id or name.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=100)]
+Offset = Annotated[int, QueryParameter(ge=0, le=100_000_000)]
+Which = Annotated[str, PathParameter(max_length=100, description="Id or name.")]
 
 
 class RepoController(Controller):
@@ -43,7 +41,7 @@ class RepoController(Controller):
     tags = ("repos",)
 
     @get("/", summary="All repositories", responses=documented(errors.NotFound), sync_to_thread=True)
-    def repos(self, services: Services, project: Which | None = None) -> list[RepoOut]:
+    def repos(self, services: Wired, project: Annotated[str | None, QueryParameter(max_length=100)] = None) -> list[RepoOut]:
         """Return the repos of a project, or all of them, by name."""
         chosen = None if project is None else services.registry.project(project).id
         return [_whole(services, repo) for repo in services.registry.repos(chosen)]
@@ -55,22 +53,22 @@ class RepoController(Controller):
         responses=documented(errors.Conflict, errors.NotFound, errors.MalformedContent),
         sync_to_thread=True,
     )
-    def add(self, data: RepoIn, services: Services) -> RepoOut:
+    def add(self, data: JSONBody[RepoIn], services: Wired) -> RepoOut:
         """Add the repository once it is known that it can be read, and queue its first index."""
         if not data.path.startswith("/"):
             raise InvalidInput("The path is not absolute.", remedy="Give the whole path of the repository.")
-        project = _project(services, data.project)
+        project = services.registry.project(data.project)
         repo = services.registry.add_repo(project.id, Path(data.path), name=data.name, branch=data.branch)
         services.index(repo.id)
         return _whole(services, repo)
 
     @get("/{repo:str}", summary="One repository", responses=documented(errors.NotFound), sync_to_thread=True)
-    def repo(self, repo: Which, services: Services) -> RepoOut:
+    def repo(self, repo: Which, services: Wired) -> RepoOut:
         """Return the repo, what is indexed of it, and its newest job."""
         return _whole(services, services.registry.repo(repo))
 
     @delete("/{repo:str}", summary="Remove a repository", responses=documented(errors.NotFound), sync_to_thread=True)
-    def remove(self, repo: Which, services: Services) -> None:
+    def remove(self, repo: Which, services: Wired) -> None:
         """Forget the repo and stop its jobs. The repository itself is not touched."""
         known = services.registry.repo(repo)
         services.drop(known.id)
@@ -82,7 +80,7 @@ class RepoController(Controller):
         responses=documented(errors.NotFound),
         sync_to_thread=True,
     )
-    def refresh(self, repo: Which, services: Services) -> JobOut:
+    def refresh(self, repo: Which, services: Wired) -> JobOut:
         """Queue an index of the newest state and return its job. One that waits already is not doubled."""
         return JobOut.of(services.index(services.registry.repo(repo).id))
 
@@ -90,8 +88,8 @@ class RepoController(Controller):
     def left_out(
         self,
         repo: Which,
-        services: Services,
-        reason: Annotated[str, Parameter(max_length=40)] | None = None,
+        services: Wired,
+        reason: Annotated[str | None, QueryParameter(max_length=40)] = None,
         limit: Limit = 100,
         offset: Offset = 0,
     ) -> LeftOutPage:
@@ -113,26 +111,17 @@ class RepoController(Controller):
     def file(
         self,
         repo: Which,
-        services: Services,
-        request: Request[Principal | None, str, State],
-        path: Annotated[str, Parameter(min_length=1, max_length=12_000)],
-        commit: Annotated[str, Parameter(pattern="^[0-9a-f]{4,64}$")] | None = None,
-        start: Annotated[int, Parameter(ge=1, le=100_000_000)] = 1,
-        end: Annotated[int, Parameter(ge=1, le=100_000_000)] | None = None,
+        services: Wired,
+        request: Asked,
+        path: Annotated[str, QueryParameter(min_length=1, max_length=12_000)],
+        commit: Annotated[str | None, QueryParameter(pattern="^[0-9a-f]{4,64}$")] = None,
+        start: Annotated[int, QueryParameter(ge=1, le=100_000_000)] = 1,
+        end: Annotated[int | None, QueryParameter(ge=1, le=100_000_000)] = None,
     ) -> FileOut:
         """Return lines *start* to *end* of the file at *path*: at most 2,000. *commit* defaults to the indexed one."""
         known = services.registry.repo(repo)
         at = CommitId(commit) if commit else services.generations.published(known.id).info.commit
         return _file(services, known, path=_exact_path(request.scope["query_string"], path), commit=at, lines=(start, end))
-
-
-def _project(services: Services, which: str) -> Project:
-    try:
-        return services.registry.project(which)
-    except NotFound:
-        if which != DEFAULT_PROJECT:
-            raise
-        return services.registry.add_project(which)
 
 
 def _whole(services: Services, repo: Repo) -> RepoOut:

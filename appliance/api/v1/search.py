@@ -4,14 +4,15 @@ import time
 from typing import Annotated
 
 from litestar import Controller, get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from appliance import errors
 from appliance.api.problems import documented
-from appliance.api.schemas import DEFAULT_PROJECT, SearchOut
+from appliance.api.schemas import SearchOut
 from appliance.api.v1.scopes import scope_of
+from appliance.api.wiring import Wired
 from appliance.errors import ApplianceError
-from appliance.services import Services
+from appliance.services import DEFAULT_PROJECT
 
 
 class SearchController(Controller):
@@ -23,12 +24,12 @@ class SearchController(Controller):
     @get("/", summary="Find code", responses=documented(errors.NotFound))
     async def search(
         self,
-        services: Services,
-        q: Annotated[str, Parameter(min_length=1, max_length=1000, description="Words, names, filters.")],
-        project: Annotated[str, Parameter(max_length=100)] = DEFAULT_PROJECT,
-        repo: Annotated[list[str], Parameter(max_items=100, description="Id or name; may be repeated.")] | None = None,
-        limit: Annotated[int, Parameter(ge=1, le=100)] = 20,
-        offset: Annotated[int, Parameter(ge=0, le=100_000)] = 0,
+        services: Wired,
+        q: Annotated[str, QueryParameter(min_length=1, max_length=1000, description="Words, names, filters.")],
+        project: Annotated[str, QueryParameter(max_length=100)] = DEFAULT_PROJECT,
+        repo: Annotated[list[str] | None, QueryParameter(max_items=100, description="Id or name; may be repeated.")] = None,
+        limit: Annotated[int, QueryParameter(ge=1, le=100)] = 20,
+        offset: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
     ) -> SearchOut:
         """Return a page of the code that fits the query best, and what that rests on."""
         started = time.monotonic()
