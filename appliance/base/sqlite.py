@@ -41,6 +41,18 @@ def connect(path: Path, *, migrations: Sequence[str] = ()) -> sqlite3.Connection
     return conn
 
 
+def connect_immutable(path: Path) -> sqlite3.Connection:
+    """Open a database that nobody writes any more, for reading, without locks; raise `StoreCorrupt` if it is none."""
+    with store_errors(path):
+        try:
+            conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+            conn.row_factory = sqlite3.Row
+            conn.execute("SELECT count(*) FROM sqlite_schema")
+        except sqlite3.OperationalError as exc:
+            raise StoreCorrupt(f"The database {path} cannot be opened: {exc}.", path=str(path)) from exc
+    return conn
+
+
 @contextmanager
 def transaction(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Run the block as one write transaction: all of it is committed, or on an error none."""

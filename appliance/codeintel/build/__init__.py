@@ -1,0 +1,1 @@
+"""Making a generation and publishing it."""

@@ -1,0 +1,87 @@
+"""The finishing process: cached facts in, the files of one generation out.
+
+It is a program of its own (``python -m appliance.codeintel.build.finish FOLDER PROJECT_DB RECIPE``) so that the memory that
+it needs is given back when it ends, and so that it can be stopped at any point. It says on standard output how far it is,
+one JSON line at a time, and ends when its standard input closes: it never outlives the process that asked.
+"""
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from appliance.codeintel.build.assembly import Assembly, Counts
+from appliance.codeintel.store.latent import train_latent
+from appliance.codeintel.store.lexical import LexicalIndex, build_lexical
+from appliance.errors import ApplianceError, DiskFull, StorageFault
+
+_NEARLY_NOTHING = 1 << 20  # bytes: with less than that free, whatever failed failed for want of space
+
+
+class Said(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the finishing process: how far it is, or how it ended."""
+
+    done: int = 0
+    total: int = 0
+    counts: Counts | None = None
+    error: str = ""
+    message: str = ""
+    remedy: str = ""
+
+
+def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> Counts:
+    """Write the generation staged in *folder*, and hold it to its postconditions. *tell* hears of files done and in all."""
+    with Assembly(folder, project_db=project_db, recipe=recipe, tell=tell) as assembly:
+        build_lexical(folder / "lexical", assembly.documents(), check=_go_on)
+        train_latent(folder / "latent", assembly.texts)
+        counts = assembly.counts()
+    documents = LexicalIndex.open(folder / "lexical").count
+    if documents != counts.chunks:
+        raise StorageFault(f"The lexical index holds {documents} of {counts.chunks} chunks.", path=str(folder))
+    return counts
+
+
+def main() -> int:
+    """Do what the arguments say; return the exit status."""
+    folder, project_db, recipe = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        _say(Said(counts=build(folder, project_db=project_db, recipe=recipe, tell=_tell)))
+    except ApplianceError as exc:
+        _say(Said(error=exc.code, message=exc.message, remedy=exc.remedy))
+        return 1
+    except Exception as exc:  # the outermost loop of this process: libraries report a full disk each in their own way
+        if shutil.disk_usage(folder).free > _NEARLY_NOTHING:
+            raise
+        _say(
+            Said(error=DiskFull.code, message=f"No space is left for {folder}: {exc}.", remedy="Free space, then try again.")
+        )
+        return 1
+    return 0
+
+
+def _say(said: Said) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _tell(done: int, total: int) -> None:
+    _say(Said(done=done, total=total))
+
+
+def _go_on() -> None:
+    """Do nothing: this process is not asked to stop, it is ended."""
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1024):
+        continue
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""From a listed tree to cached facts: only blobs that were never seen are read and parsed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from appliance.base.clock import Clock
+from appliance.codeintel.build.staging import Missing, Staging
+from appliance.codeintel.facts import BlobTask
+from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.filters import judge_content
+from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
+from appliance.config import Index
+from appliance.ids import BlobId
+
+_COMMIT_ROWS = 200
+_COMMIT_S = 1.0  # a killed process loses at most this much work
+
+
+@dataclass(slots=True)
+class _Tally:
+    done: int = 0
+    parsed: int = 0
+    last_commit: float = 0.0
+
+
+class FactFinder:
+    """Finds the facts of every blob in *staging* that has none made by *recipe*."""
+
+    def __init__(
+        self,
+        staging: Staging,
+        store: CodeStore,
+        *,
+        source: Source,
+        pool: Callable[[], ParserPool],
+        limits: Index,
+        recipe: str,
+        clock: Clock,
+    ) -> None:
+        self._staging = staging
+        self._store = store
+        self._source = source
+        self._pool = pool
+        self._limits = limits
+        self._recipe = recipe
+        self._clock = clock
+        self._rows: list[BlobRow] = []
+        self._waiting: dict[BlobId, str] = {}  # handed to the pool: hint by blob
+        self._unreadable: list[BlobId] = []
+
+    def run(self, *, progress: Progress, check: Check) -> int:
+        """Read, judge and parse; return how many blobs were parsed. What was found is committed every second.
+
+        No parser process is started when nothing is missing.
+        """
+        missing = self._staging.find_missing(recipe=self._recipe)
+        tally = _Tally(last_commit=self._clock.monotonic())
+        if not missing:
+            return 0
+        pool = self._pool()
+        try:
+            while missing:
+                self._pass(pool, tally, total=tally.done + missing, progress=progress, check=check)
+                missing = self._staging.find_missing(recipe=self._recipe)
+        finally:
+            pool.close()
+        return tally.parsed
+
+    def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
+        progress("parse", tally.done, total)
+        for blob, facts in pool.map(self._tasks()):
+            self._rows.append(BlobRow(blob, self._waiting.pop(blob), pack_facts(facts)))
+            tally.parsed += 1
+            tally.done += 1
+            if len(self._rows) >= _COMMIT_ROWS or self._clock.monotonic() - tally.last_commit >= _COMMIT_S:
+                self._commit()
+                tally.last_commit = self._clock.monotonic()
+                check()
+                progress("parse", tally.done, total)
+        self._unreadable += self._waiting  # a pool that loses a task must not make us ask for ever
+        self._waiting.clear()
+        self._commit()
+        check()
+        tally.done = total
+        progress("parse", total, total)
+
+    def _tasks(self) -> Iterator[BlobTask]:
+        for batch in self._staging.missing():
+            wanted = {item.blob: item for item in batch}
+            for blob, content in self._source.read(list(wanted)):
+                task = self._judged(wanted.pop(blob), content)
+                if task is not None:
+                    yield task
+            self._unreadable += wanted
+
+    def _judged(self, item: Missing, content: bytes) -> BlobTask | None:
+        refusal = judge_content(item.path, content, limits=self._limits)
+        if refusal is not None:
+            self._rows.append(BlobRow(item.blob, item.hint, reason=refusal.reason, detail=refusal.detail))
+            return None
+        self._waiting[item.blob] = item.hint
+        return BlobTask(item.blob, item.path, content)
+
+    def _commit(self) -> None:
+        if self._rows:
+            self._store.put(self._rows, recipe=self._recipe)
+            self._rows.clear()
+        if self._unreadable:
+            self._staging.drop_unreadable(self._unreadable)
+            self._unreadable.clear()

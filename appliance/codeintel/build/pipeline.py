@@ -1,0 +1,201 @@
+"""From a repository to a published generation."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from appliance.base.clock import Clock
+from appliance.base.durable import exclusive, storage_errors
+from appliance.base.log import get
+from appliance.base.paths import DataPaths
+from appliance.codeintel.build.assembly import Counts
+from appliance.codeintel.build.finishing import finish
+from appliance.codeintel.build.parsing import FactFinder
+from appliance.codeintel.build.staging import NAME as STAGING_NAME
+from appliance.codeintel.build.staging import Listed, Staging
+from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
+from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.source.base import LeftOut, Snapshot, Source
+from appliance.codeintel.source.filters import flags, judge
+from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.config import Index
+from appliance.errors import ApplianceError, Cancelled, MalformedContent, StorageFault, StoreCorrupt
+from appliance.ids import GenerationId, RepoId, new_id
+
+_FORMAT = 1  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+
+_TELL_EVERY = 1000  # files listed
+
+_log = get("codeintel.index")
+
+
+class Indexer:
+    """Builds generations. One index of a project at a time: a second one raises `Conflict`."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        paths: DataPaths,
+        limits: Index,
+        clock: Clock,
+        pool: Callable[[Index], ParserPool] = ParserPool,
+    ) -> None:
+        self._registry = registry
+        self._paths = paths
+        self._limits = limits
+        self._clock = clock
+        self._pool = pool
+        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
+        self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
+
+    def index(self, repo: RepoId, *, progress: Progress, check: Check) -> GenerationInfo:
+        """Publish a generation of the newest state of *repo*'s branch and return what it holds.
+
+        The generation of an unchanged tree is used again, and nothing is parsed. On any error, and when *check* raises,
+        nothing is left behind but cached facts, and readers keep the former generation. How the attempt went is noted in
+        the registry. A tree without one file to index raises `MalformedContent`: no empty generation is ever published.
+        """
+        known = self._registry.repo(repo)
+        try:
+            info = self._attempt(known, progress=progress, check=check)
+        except Cancelled:
+            raise
+        except ApplianceError as exc:
+            self._registry.attempted(known.id, exc)
+            raise
+        self._registry.attempted(known.id, None)
+        return info
+
+    def _attempt(self, repo: Repo, *, progress: Progress, check: Check) -> GenerationInfo:
+        paths = self._paths.project(repo.project)
+        with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
+            self._sweep(store)
+            with closing(self._registry.open(repo)) as source:
+                check()
+                progress("list", 0, None)
+                snapshot = source.snapshot(repo.branch)
+                info = self._reused(store, repo, snapshot)
+                if info is None:
+                    info = self._built(store, source, repo, snapshot, progress=progress, check=check)
+            self._sweep(store)
+        return info
+
+    def _sweep(self, store: CodeStore) -> None:
+        store.retire(live={repo.id for repo in self._registry.repos()})
+        store.sweep()
+
+    def _reused(self, store: CodeStore, repo: Repo, snapshot: Snapshot) -> GenerationInfo | None:
+        found = store.same_tree(snapshot.tree, recipe=self._recipe)
+        if found is None:
+            return None
+        folder, like = found
+        try:
+            Generation(store.paths.generations / folder, like)
+        except StoreCorrupt:
+            return None
+        now = store.published(repo.id)
+        if now is not None and now.folder == folder:
+            current = store.info(now.generation)
+            if (current.commit, current.branch) == (snapshot.commit, snapshot.branch):
+                return current
+        info = msgspec.structs.replace(
+            like,
+            id=self._new_id(),
+            repo=repo.id,
+            commit=snapshot.commit,
+            branch=snapshot.branch,
+            created_at=self._clock.now(),
+        )
+        return info if store.publish(info, folder=folder, recipe=self._recipe, adopt=True) else None
+
+    def _built(
+        self, store: CodeStore, source: Source, repo: Repo, snapshot: Snapshot, *, progress: Progress, check: Check
+    ) -> GenerationInfo:
+        identity = self._new_id()
+        folder = store.paths.generations / identity
+        try:
+            with storage_errors(folder):
+                folder.mkdir()
+                counts = self._fill(folder, store, source, snapshot, progress=progress, check=check)
+            check()
+            progress("publish", 0, None)
+            info = self._info(identity, repo, snapshot, counts)
+            store.publish(info, folder=folder.name, recipe=self._recipe)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        _log.info(
+            "index.published", repo=repo.id, generation=info.id, files=info.files, left_out=sum(info.left_out.values())
+        )
+        return info
+
+    def _fill(
+        self, folder: Path, store: CodeStore, source: Source, snapshot: Snapshot, *, progress: Progress, check: Check
+    ) -> Counts:
+        with closing(Staging(folder, project_db=store.paths.db)) as staging:
+            kept, left_out = staging.add(self._listed(source, snapshot, progress=progress, check=check))
+            FactFinder(
+                staging,
+                store,
+                source=source,
+                pool=lambda: self._pool(self._limits),
+                limits=self._limits,
+                recipe=self._facts_recipe,
+                clock=self._clock,
+            ).run(progress=progress, check=check)
+        counts = finish(folder, project_db=store.paths.db, recipe=self._facts_recipe, progress=progress, check=check)
+        _hold(counts, listed=kept + left_out)
+        (folder / STAGING_NAME).unlink()
+        return counts
+
+    def _listed(self, source: Source, snapshot: Snapshot, *, progress: Progress, check: Check) -> Iterator[Listed | LeftOut]:
+        for number, entry in enumerate(source.entries(snapshot)):
+            if number % _TELL_EVERY == 0:
+                check()
+                progress("list", number, None)
+            refusal = judge(entry, limits=self._limits)
+            yield refusal or Listed(entry, language_of(entry.path, b""), flags(entry.path))
+        yield from source.left_out(snapshot)
+
+    def _info(self, identity: GenerationId, repo: Repo, snapshot: Snapshot, counts: Counts) -> GenerationInfo:
+        return GenerationInfo(
+            id=identity,
+            repo=repo.id,
+            commit=snapshot.commit,
+            branch=snapshot.branch,
+            tree=snapshot.tree,
+            created_at=self._clock.now(),
+            files=counts.files,
+            lines=counts.lines,
+            chunks=counts.chunks,
+            left_out=counts.left_out,
+            encodings=counts.encodings,
+            languages=counts.languages,
+            problems=counts.problems,
+            parser_version=PARSER_VERSION,
+        )
+
+    @staticmethod
+    def _new_id() -> GenerationId:
+        return GenerationId(new_id("gen"))
+
+
+def _hold(counts: Counts, *, listed: int) -> None:
+    """Raise unless every file of the tree is either indexed or left out with a reason, and at least one is indexed."""
+    left_out = sum(counts.left_out.values())
+    if counts.files + left_out != listed:
+        raise StorageFault(f"Of {listed} files of the tree {counts.files} were indexed and {left_out} left out.")
+    if counts.files == 0:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.left_out.items()))
+        raise MalformedContent(
+            f"There is no file to index: {reasons}." if reasons else "There is no file to index: the tree is empty.",
+            remedy="Check that this is the right folder and branch.",
+            left_out=counts.left_out,
+        )

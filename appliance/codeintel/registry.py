@@ -1,0 +1,245 @@
+"""Projects and their repositories, kept in ``global.db``: what is to be indexed, and how the last attempt went."""
+
+import os
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.base.clock import Clock
+from appliance.base.durable import make_directory
+from appliance.base.paths import DataPaths, display
+from appliance.base.sqlite import Guarded
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.opening import open_source
+from appliance.config import Index
+from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound
+from appliance.ids import ProjectId, RepoId, new_id
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS projects (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  created_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS repos (
+  id TEXT PRIMARY KEY,
+  project TEXT NOT NULL REFERENCES projects (id),
+  name TEXT NOT NULL,
+  source BLOB NOT NULL,
+  branch TEXT,
+  created_at REAL NOT NULL,
+  last_attempt REAL,
+  last_success REAL,
+  error TEXT NOT NULL DEFAULT '',
+  message TEXT NOT NULL DEFAULT '',
+  remedy TEXT NOT NULL DEFAULT '',
+  UNIQUE (project, name)
+);
+"""
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Repositories that are searched together."""
+
+    id: ProjectId
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """One repository, or plain folder, and how its last attempt went: ``error`` is a code of `appliance.errors`, or ""."""
+
+    id: RepoId
+    project: ProjectId
+    name: str
+    source: Path
+    branch: str | None  # None: whatever its HEAD names
+    created_at: float
+    last_attempt: float | None
+    last_success: float | None
+    error: str
+    message: str
+    remedy: str
+
+
+class Registry:
+    """Safe to use from many threads. *conn* belongs to it alone; its tables are `SCHEMA`."""
+
+    def __init__(self, conn: sqlite3.Connection, *, paths: DataPaths, limits: Index, clock: Clock) -> None:
+        self._db = Guarded(conn)
+        self._paths = paths
+        self._limits = limits
+        self._clock = clock
+
+    def projects(self) -> list[Project]:
+        """Return every project, by name."""
+        with self._db.read() as conn:
+            return [_project(row) for row in conn.execute("SELECT * FROM projects ORDER BY name")]
+
+    def project(self, which: str) -> Project:
+        """Return the project whose id or name is *which*; raise `NotFound`."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT * FROM projects WHERE id = ? OR name = ? ORDER BY id <> ?", (which,) * 3).fetchone()
+        if row is None:
+            raise NotFound(f"There is no project {display(which)!r}.", project=which)
+        return _project(row)
+
+    def add_project(self, name: str) -> Project:
+        """Create a project; raise `Conflict` if the name is taken."""
+        project = Project(ProjectId(new_id("prj")), _checked_name(name))
+        with self._db.write() as conn:
+            if conn.execute("SELECT 1 FROM projects WHERE name = ?", (name,)).fetchone():
+                raise Conflict(f"A project {name!r} exists already.", project=name)
+            conn.execute("INSERT INTO projects VALUES (?, ?, ?)", (project.id, project.name, self._clock.now()))
+        return project
+
+    def repos(self, project: ProjectId | None = None) -> list[Repo]:
+        """Return the repos of *project*, or all of them, by name."""
+        with self._db.read() as conn:
+            if project is None:
+                rows = conn.execute("SELECT * FROM repos ORDER BY name, id").fetchall()
+            else:
+                rows = conn.execute("SELECT * FROM repos WHERE project = ? ORDER BY name", (project,)).fetchall()
+        return [_repo(row) for row in rows]
+
+    def repo(self, which: str, *, project: ProjectId | None = None) -> Repo:
+        """Return the repo whose id or name is *which*, looking in *project* only if one is given.
+
+        Raise `NotFound`, or `Conflict` when repos of several projects have that name.
+        """
+        with self._db.read() as conn:
+            rows = conn.execute("SELECT * FROM repos WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1", (which,)).fetchall()
+        found = [repo for repo in map(_repo, rows) if project is None or repo.project == project]
+        if not found:
+            raise NotFound(
+                f"There is no repository {display(which)!r}.", remedy="`skellig repo list` names them.", repo=which
+            )
+        if len(found) > 1 and found[0].id != which:
+            raise Conflict(f"Several projects have a repository {which!r}.", remedy="Name it by its id.", repo=which)
+        return found[0]
+
+    def add_repo(self, project: ProjectId, source: Path, *, name: str | None = None, branch: str | None = None) -> Repo:
+        """Add the repository or folder at *source*, once it is known that it can be read, and return it.
+
+        *name* defaults to the folder's. Raise `Conflict` if the project has a repo of that name, and what `open_source`
+        raises when there is nothing to index.
+        """
+        location = Path(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow links that may change later
+        named = _checked_name(name or _folder_name(location))
+        repo = Repo(
+            RepoId(new_id("repo")), project, named, location, branch, self._clock.now(), None, None, "", "", ""
+        )  # fmt: skip
+        self._refuse_taken(repo)
+        self._probe(repo)
+        with self._db.write() as conn:
+            if _taken(conn, repo):
+                raise _name_taken(repo)
+            conn.execute(
+                "INSERT INTO repos (id, project, name, source, branch, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+                (repo.id, project, named, os.fsencode(location), branch, repo.created_at),
+            )
+        return repo
+
+    def remove_repo(self, repo: RepoId) -> Repo:
+        """Forget *repo* and return what it was; raise `NotFound`. Its generations go with the next sweep."""
+        gone = self.repo(repo)
+        with self._db.write() as conn:
+            conn.execute("DELETE FROM repos WHERE id = ?", (gone.id,))
+        shutil.rmtree(self._mirror(gone), ignore_errors=True)
+        return gone
+
+    def attempted(self, repo: RepoId, error: ApplianceError | None) -> None:
+        """Note that an attempt to index *repo* has just ended, with *error* or well. A repo that is gone is no matter."""
+        now = self._clock.now()
+        with self._db.write() as conn:
+            if error is None:
+                conn.execute(
+                    "UPDATE repos SET last_attempt = ?1, last_success = ?1, error = '', message = '', remedy = ''"
+                    " WHERE id = ?2",
+                    (now, repo),
+                )
+            else:
+                conn.execute(
+                    "UPDATE repos SET last_attempt = ?, error = ?, message = ?, remedy = ? WHERE id = ?",
+                    (now, error.code, error.message, error.remedy, repo),
+                )
+
+    def open(self, repo: Repo) -> Source:
+        """Open the source of *repo*; the caller closes it. Raise what `open_source` raises."""
+        mirror = self._mirror(repo)
+        make_directory(mirror.parent)
+        return open_source(repo.source, mirror=mirror, limits=self._limits)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def _probe(self, repo: Repo) -> None:
+        source = self.open(repo)
+        try:
+            source.snapshot(repo.branch)
+        except BaseException:
+            shutil.rmtree(self._mirror(repo), ignore_errors=True)
+            raise
+        finally:
+            source.close()
+
+    def _refuse_taken(self, repo: Repo) -> None:
+        with self._db.read() as conn:
+            if not conn.execute("SELECT 1 FROM projects WHERE id = ?", (repo.project,)).fetchone():
+                raise NotFound(f"There is no project {repo.project!r}.", project=repo.project)
+            if _taken(conn, repo):
+                raise _name_taken(repo)
+
+    def _mirror(self, repo: Repo) -> Path:
+        return self._paths.project(repo.project).mirrors / f"{repo.id}.git"
+
+
+def _project(row: sqlite3.Row) -> Project:
+    return Project(ProjectId(row["id"]), row["name"])
+
+
+def _repo(row: sqlite3.Row) -> Repo:
+    return Repo(
+        id=RepoId(row["id"]),
+        project=ProjectId(row["project"]),
+        name=row["name"],
+        source=Path(os.fsdecode(row["source"])),
+        branch=row["branch"],
+        created_at=row["created_at"],
+        last_attempt=row["last_attempt"],
+        last_success=row["last_success"],
+        error=row["error"],
+        message=row["message"],
+        remedy=row["remedy"],
+    )
+
+
+def _taken(conn: sqlite3.Connection, repo: Repo) -> bool:
+    found = conn.execute("SELECT 1 FROM repos WHERE project = ? AND name = ?", (repo.project, repo.name)).fetchone()
+    return found is not None
+
+
+def _name_taken(repo: Repo) -> Conflict:
+    return Conflict(
+        f"The project has a repository {repo.name!r} already.",
+        remedy="Give another name with --name.",
+        repo=repo.name,
+    )
+
+
+def _folder_name(location: Path) -> str:
+    name = location.parent.name if location.name == ".git" else location.name
+    return display(name.removesuffix(".git"))[:_LONGEST_NAME]
+
+
+def _checked_name(name: str) -> str:
+    if not name.strip() or len(name) > _LONGEST_NAME or "/" in name or not name.isprintable():
+        raise InvalidInput(
+            f"{display(name)[:_LONGEST_NAME]!r} is no name: 1 to {_LONGEST_NAME} printable characters without a slash.",
+            remedy="Give one with --name.",
+        )
+    return name

@@ -1,0 +1,210 @@
+"""``project.db``: the facts of every blob seen, and which generation of each repo is the published one."""
+
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from appliance.base.durable import make_directory, sync_filesystem
+from appliance.base.paths import ProjectPaths
+from appliance.base.sqlite import Guarded, connect
+from appliance.codeintel.facts import BlobFacts
+from appliance.codeintel.store.generation import GenerationInfo
+from appliance.codeintel.store.schema import PROJECT
+from appliance.errors import StoreCorrupt
+from appliance.ids import BlobId, GenerationId, RepoId
+
+_ENCODER = msgspec.msgpack.Encoder()
+_FACTS = msgspec.msgpack.Decoder(BlobFacts)
+_ZLIB_LEVEL = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
+
+
+@dataclass(frozen=True, slots=True)
+class BlobRow:
+    """What is known of one blob: its facts, or the *reason* why it is left out.
+
+    ``hint`` is the language that the path alone suggests: the same bytes are parsed once for each.
+    """
+
+    blob: BlobId
+    hint: str
+    facts: bytes = b""
+    reason: str = ""
+    detail: str = ""
+
+
+_INFO = msgspec.msgpack.Decoder(GenerationInfo)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Which generation readers should use now; cheap to ask, so that readers can ask before every query."""
+
+    generation: GenerationId
+    folder: str
+    matrix: int  # serial of its vector matrix; 0: none yet
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """The published vector matrix of one generation's folder."""
+
+    serial: int
+    model: str
+    embedded: int
+    skipped: int
+    failed: int
+
+
+def pack_facts(facts: BlobFacts) -> bytes:
+    """Return *facts* as they are cached."""
+    return zlib.compress(_ENCODER.encode(facts), _ZLIB_LEVEL)
+
+
+def unpack_facts(packed: bytes) -> BlobFacts:
+    """Return what `pack_facts` packed; raise `StoreCorrupt`."""
+    try:
+        return _FACTS.decode(zlib.decompress(packed))
+    except (zlib.error, msgspec.DecodeError) as exc:
+        raise StoreCorrupt(
+            "Cached facts of a file cannot be read.",
+            remedy="Delete the project's project.db and index its repositories again.",
+        ) from exc
+
+
+class CodeStore:
+    """One project's database and generations folder. Safe to use from many threads."""
+
+    def __init__(self, paths: ProjectPaths) -> None:
+        make_directory(paths.generations)
+        self.paths = paths
+        self._db = Guarded(connect(paths.db, migrations=PROJECT))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def put(self, rows: Sequence[BlobRow], *, recipe: str) -> None:
+        """Keep what was found in blobs, as made by *recipe*. On return it survives a power cut."""
+        with self._db.write() as conn:
+            conn.executemany(
+                "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?)",
+                [(recipe, row.blob, row.hint, row.reason, row.detail, row.facts) for row in rows],
+            )
+
+    def published(self, repo: RepoId) -> Published | None:
+        """Return what readers of *repo* should read now, or None when nothing was ever published."""
+        with self._db.read() as conn:
+            row = conn.execute(
+                "SELECT g.id, g.folder, coalesce(m.serial, 0) FROM published p JOIN generations g ON g.id = p.generation"
+                " LEFT JOIN matrices m ON m.folder = g.folder WHERE p.repo = ?",
+                (repo,),
+            ).fetchone()
+        return None if row is None else Published(GenerationId(row[0]), row[1], row[2])
+
+    def info(self, generation: GenerationId) -> GenerationInfo:
+        """Return what *generation* holds, with the vectors that it has by now; raise `StoreCorrupt` if it is gone."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT info, folder FROM generations WHERE id = ?", (generation,)).fetchone()
+            if row is None:
+                raise StoreCorrupt(f"The generation {generation} is gone.", remedy="Index the repository again.")
+            matrix = self._matrix(conn, row["folder"])
+        info = _INFO.decode(row["info"])
+        if matrix is None:
+            return info
+        return msgspec.structs.replace(
+            info, vectors=matrix.embedded, vectors_skipped=matrix.skipped, vectors_failed=matrix.failed
+        )
+
+    def same_tree(self, tree: str, *, recipe: str) -> tuple[str, GenerationInfo] | None:
+        """Return the folder and info of a generation of exactly this *tree*, made by *recipe*, of any repo; or None."""
+        with self._db.read() as conn:
+            row = conn.execute(
+                "SELECT folder, info FROM generations WHERE tree = ? AND recipe = ? ORDER BY rowid DESC", (tree, recipe)
+            ).fetchone()
+        if row is None or not (self.paths.generations / row["folder"]).is_dir():
+            return None
+        return row["folder"], _INFO.decode(row["info"])
+
+    def publish(self, info: GenerationInfo, *, folder: str, recipe: str, adopt: bool = False) -> bool:
+        """Make *info*, whose files stand in *folder*, the generation that readers of its repo read.
+
+        On return it survives a power cut; until then readers get the former one. With *adopt* the folder must belong to a
+        generation that exists at that moment; False says that it does not any more, and nothing was changed.
+        """
+        if not adopt:
+            sync_filesystem(self.paths.generations)
+        row = (info.id, info.repo, folder, info.tree, recipe, info.created_at, msgspec.msgpack.encode(info))
+        with self._db.write() as conn:
+            if adopt and not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
+                return False
+            conn.execute("INSERT INTO generations VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            conn.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (info.repo, info.id))
+        return True
+
+    def retire(self, *, live: Collection[RepoId], keep: int = 2) -> None:
+        """Forget all but the newest *keep* generations of each *live* repo, and every one of the others.
+
+        The published generation of a live repo is never forgotten.
+        """
+        with self._db.write() as conn:
+            known = [RepoId(row[0]) for row in conn.execute("SELECT DISTINCT repo FROM generations")]
+            for repo in known:
+                if repo not in live:
+                    conn.execute("DELETE FROM published WHERE repo = ?", (repo,))
+                conn.execute(
+                    "DELETE FROM generations WHERE repo = ?1 AND id NOT IN (SELECT generation FROM published) AND id NOT IN"
+                    " (SELECT id FROM generations WHERE repo = ?1 ORDER BY rowid DESC LIMIT ?2)",
+                    (repo, keep if repo in live else 0),
+                )
+            conn.execute("DELETE FROM matrices WHERE folder NOT IN (SELECT folder FROM generations)")
+
+    def sweep(self) -> int:
+        """Remove every folder that no generation owns, as dead attempts leave them, and return how many there were.
+
+        Call it only while no attempt is under way. A reader that still has such a folder open keeps reading: its files
+        are mapped.
+        """
+        with self._db.read() as conn:
+            owned = {row[0] for row in conn.execute("SELECT folder FROM generations")}
+        dead = [path for path in self.paths.generations.iterdir() if path.is_dir() and path.name not in owned]
+        for path in dead:
+            shutil.rmtree(path, ignore_errors=True)
+        return len(dead)
+
+    def matrix(self, folder: str) -> MatrixRow | None:
+        """Return the published vector matrix of the generation in *folder*, or None when it has none yet."""
+        with self._db.read() as conn:
+            return self._matrix(conn, folder)
+
+    def publish_matrix(self, folder: str, row: MatrixRow) -> bool:
+        """Let readers of *folder* use matrix ``row.serial``, which is on the disk; False if no generation owns it now."""
+        with self._db.write() as conn:
+            if not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
+                return False
+            conn.execute(
+                "INSERT OR REPLACE INTO matrices VALUES (?, ?, ?, ?, ?, ?)",
+                (folder, row.serial, row.model, row.embedded, row.skipped, row.failed),
+            )
+        return True
+
+    def vector_version(self, model: str) -> int:
+        """Return the version of the vector table of *model* that is known to be on the disk; 0: none."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT version FROM vector_tables WHERE model = ?", (model,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def set_vector_version(self, model: str, version: int) -> None:
+        """Note that *version* of the vector table of *model* is on the disk."""
+        with self._db.write() as conn:
+            conn.execute("INSERT OR REPLACE INTO vector_tables VALUES (?, ?)", (model, version))
+
+    @staticmethod
+    def _matrix(conn: sqlite3.Connection, folder: str) -> MatrixRow | None:
+        row = conn.execute(
+            "SELECT serial, model, embedded, skipped, failed FROM matrices WHERE folder = ?", (folder,)
+        ).fetchone()
+        return None if row is None else MatrixRow(*row)

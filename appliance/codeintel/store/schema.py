@@ -1,0 +1,99 @@
+"""The tables of one project, and of one generation. Paths are kept as bytes: not every file name is UTF-8."""
+
+PROJECT = (
+    """
+CREATE TABLE blobs (
+  recipe TEXT NOT NULL,
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  facts BLOB NOT NULL,
+  UNIQUE (blob, hint)
+);
+CREATE TABLE generations (
+  id TEXT PRIMARY KEY,
+  repo TEXT NOT NULL,
+  folder TEXT NOT NULL,
+  tree TEXT NOT NULL,
+  recipe TEXT NOT NULL,
+  created_at REAL NOT NULL,
+  info BLOB NOT NULL
+);
+CREATE INDEX generations_repo ON generations (repo);
+CREATE INDEX generations_folder ON generations (folder);
+CREATE INDEX generations_tree ON generations (tree, recipe);
+CREATE TABLE published (
+  repo TEXT PRIMARY KEY,
+  generation TEXT NOT NULL REFERENCES generations (id)
+) WITHOUT ROWID;
+CREATE TABLE matrices (
+  folder TEXT PRIMARY KEY,
+  serial INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  embedded INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  failed INTEGER NOT NULL
+);
+CREATE TABLE vector_tables (
+  model TEXT PRIMARY KEY,
+  version INTEGER NOT NULL
+);
+""",
+)
+
+# Written while a tree is listed, read by the finishing process, then removed.
+STAGING = """
+CREATE TABLE entries (
+  id INTEGER PRIMARY KEY,
+  path BLOB NOT NULL,
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  flags INTEGER NOT NULL
+);
+CREATE TABLE left_out (path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE missing (
+  id INTEGER PRIMARY KEY,
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  path BLOB NOT NULL
+);
+"""
+
+# `generation.db`: written once, immutable after that. A chunk's symbols are ids of the table below.
+GENERATION = """
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY,
+  path BLOB NOT NULL,
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  language TEXT NOT NULL,
+  encoding TEXT NOT NULL,
+  flags INTEGER NOT NULL,
+  lines INTEGER NOT NULL,
+  first_chunk INTEGER NOT NULL,
+  first_symbol INTEGER NOT NULL,
+  problem TEXT NOT NULL
+);
+CREATE TABLE symbols (
+  id INTEGER PRIMARY KEY,
+  file INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  folded TEXT NOT NULL,
+  qualname TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  signature TEXT NOT NULL,
+  doc TEXT NOT NULL,
+  parent INTEGER NOT NULL
+);
+CREATE TABLE left_out (id INTEGER PRIMARY KEY, path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL);
+"""
+
+# Made after the rows are in: four times cheaper than keeping them sorted all along.
+GENERATION_INDEXES = """
+CREATE INDEX symbols_name ON symbols (folded, name);
+CREATE INDEX symbols_file ON symbols (file);
+CREATE INDEX left_out_reason ON left_out (reason);
+"""

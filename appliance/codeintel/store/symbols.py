@@ -1,0 +1,111 @@
+"""The definitions of one generation, found by name in well under a millisecond."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.base.sqlite import Guarded
+from appliance.codeintel.store.files import Files
+from appliance.ids import BlobId
+
+_MOST_ROWS = 500  # of one look-up: names like __init__ have tens of thousands
+_COLUMNS = (
+    "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
+    " coalesce(p.qualname, '') FROM symbols s LEFT JOIN symbols p ON p.id = s.parent "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRow:
+    """One definition. ``parent`` is the qualified name of the enclosing one, or ""."""
+
+    id: int
+    file: int  # index into the generation's files
+    name: str
+    qualname: str
+    kind: str
+    path: str
+    start_line: int
+    end_line: int
+    signature: str
+    doc: str
+    parent: str
+    blob: BlobId
+
+
+class SymbolTable:
+    """Look-ups in the definitions of one generation. Safe to use from many threads.
+
+    Every list is in the order of paths, then of lines, and holds at most *limit* rows.
+    """
+
+    def __init__(self, db: Guarded, files: Files) -> None:
+        self._db = db
+        self._files = files
+
+    def named(self, name: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
+        """Return the definitions called exactly *name*; if there is none, those that differ only in case."""
+        plain = _storable(name)
+        exact = self._select("WHERE s.folded = ? AND s.name = ?", (plain.casefold(), plain), limit)
+        return exact or self._select("WHERE s.folded = ?", (plain.casefold(),), limit)
+
+    def qualified(self, suffix: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
+        """Return the definitions whose qualified name is *suffix* or ends in ``.suffix``, like "Client.stream"."""
+        last = _storable(suffix).rpartition(".")[2]
+        rows = self._select("WHERE s.folded = ? AND s.name = ?", (last.casefold(), last), 20 * limit)
+        return [row for row in rows if _ends_in(row.qualname, suffix)][:limit]
+
+    def in_file(self, path: str) -> list[SymbolRow]:
+        """Return all definitions in the file at *path*, in the order of lines; none if the index has no such file."""
+        number = self._files.number(path)
+        return [] if number is None else self._select("WHERE s.file = ?", (number,), -1)
+
+    def like(self, prefix: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
+        """Return definitions whose name begins with *prefix* whatever the case, by name."""
+        folded = _storable(prefix).casefold()
+        return self._select(
+            "WHERE s.folded >= ? AND s.folded < ?", (folded, folded + "\U0010ffff"), limit, order="s.folded, s.id"
+        )
+
+    def rows(self, ids: Iterable[int]) -> list[SymbolRow]:
+        """Return the definitions with these ids, in the order of *ids*."""
+        wanted = list(ids)
+        marks = ",".join("?" * len(wanted))
+        found = {row.id: row for row in self._select(f"WHERE s.id IN ({marks})", tuple(wanted), -1)}
+        return [found[number] for number in wanted]
+
+    def count(self) -> int:
+        """Return how many definitions there are."""
+        with self._db.read() as conn:
+            return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
+
+    def _select(self, where: str, values: Sequence[object], limit: int, *, order: str = "s.id") -> list[SymbolRow]:
+        with self._db.read() as conn:
+            rows = conn.execute(f"{_COLUMNS}{where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
+        return [self._row(row) for row in rows]
+
+    def _row(self, row: sqlite3.Row) -> SymbolRow:
+        number, file, name, qualname, kind, start, end, signature, doc, parent = row
+        return SymbolRow(
+            id=number,
+            file=file,
+            name=name,
+            qualname=qualname,
+            kind=kind,
+            path=self._files.paths[file],
+            start_line=start,
+            end_line=end,
+            signature=signature,
+            doc=doc,
+            parent=parent,
+            blob=self._files.blobs[file],
+        )
+
+
+def _storable(text: str) -> str:
+    return text.encode(errors="replace").decode()  # a query may hold half a surrogate pair, which SQLite cannot take
+
+
+def _ends_in(qualname: str, suffix: str) -> bool:
+    plain = ".".join(part.partition("#")[0] for part in qualname.split("."))  # Client.stream#2 is called Client.stream too
+    return f".{plain}".endswith(f".{suffix}") or f".{qualname}".endswith(f".{suffix}")

@@ -1,0 +1,134 @@
+"""The vectors of one project, whichever repository, branch or generation their blob is in. Imported by the worker only.
+
+LanceDB is where they are kept; searches read `store.matrix`. LanceDB syncs nothing itself, so a version of a table counts
+only once the file system was synced and ``project.db`` says so: on opening, whatever came after that is undone.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import cast
+
+import lancedb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from appliance.base.durable import make_directory, storage_errors, sync_filesystem
+from appliance.base.log import get
+from appliance.codeintel.store.code import CodeStore
+from appliance.errors import DiskFull, StorageFault
+
+_SCAN_ROWS = 4096
+_COMPACT_ABOVE = 24  # fragments: one is added with every commit
+_FOR_EVER = timedelta(days=36_500)
+_FORMER_KEPT = timedelta(hours=1)
+_NEARLY_NOTHING = 1 << 20
+
+_log = get("codeintel.vectors")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBatch:
+    """Some stored vectors: chunk ``ordinals[i]`` of the blob ``keys[i]`` has ``rows[i] * scale[i]``."""
+
+    keys: Sequence[str]
+    ordinals: Sequence[int]
+    rows: npt.NDArray[np.int8]
+    scale: npt.NDArray[np.float32]
+
+
+class VectorStore:
+    """The table of one model. Used by one thread of one process at a time."""
+
+    def __init__(self, store: CodeStore, *, model: str, dimensions: int) -> None:
+        self._store = store
+        self._model = model
+        self._dimensions = dimensions
+        self._folder = make_directory(store.paths.vectors)
+        self._name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{model}.{dimensions}")
+        self._schema = pa.schema([
+            ("key", pa.string()),
+            ("ordinal", pa.int32()),
+            ("scale", pa.float32()),
+            ("vector", pa.list_(pa.int8(), dimensions)),
+        ])  # fmt: skip
+        self._table = self._open()
+
+    def read(self) -> Iterator[VectorBatch]:
+        """Yield everything stored, in batches of a few thousand. What cannot be read any more is forgotten."""
+        try:
+            yield from self._batches()
+        except RuntimeError as exc:
+            self._table = self._afresh(exc)
+
+    def _batches(self) -> Iterator[VectorBatch]:
+        for batch in self._table.search().to_batches(batch_size=_SCAN_ROWS):
+            rows = batch.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, self._dimensions)
+            yield VectorBatch(
+                batch.column("key").to_pylist(),
+                batch.column("ordinal").to_pylist(),
+                rows,
+                batch.column("scale").to_numpy(zero_copy_only=False),
+            )
+
+    def add(self, batch: VectorBatch) -> None:
+        """Append *batch*. It is not durable before `commit`."""
+        values = pa.array(np.ascontiguousarray(batch.rows).ravel(), type=pa.int8())
+        table = pa.table(
+            {
+                "key": pa.array(batch.keys, type=pa.string()),
+                "ordinal": pa.array(batch.ordinals, type=pa.int32()),
+                "scale": pa.array(batch.scale, type=pa.float32()),
+                "vector": pa.FixedSizeListArray.from_arrays(values, self._dimensions),
+            },
+            schema=self._schema,
+        )
+        with storage_errors(self._folder):
+            try:
+                self._table.add(table)
+            except (RuntimeError, ValueError) as exc:  # what LanceDB raises for a failed write
+                raise self._fault(exc) from exc
+
+    def commit(self) -> None:
+        """Make everything added so far survive a power cut."""
+        sync_filesystem(self._folder)
+        self._store.set_vector_version(self._name, self._table.version)
+
+    def compact(self) -> None:
+        """Join the many small pieces that commits leave; the former version goes only once the new one is durable."""
+        stats = cast("Mapping[str, Mapping[str, int]]", self._table.stats())  # typed as a class, returned as a dict
+        if stats["fragment_stats"]["num_fragments"] <= _COMPACT_ABOVE:
+            return
+        self._table.optimize(cleanup_older_than=_FOR_EVER)
+        self.commit()
+        self._table.optimize(cleanup_older_than=_FORMER_KEPT)
+        self.commit()
+
+    def _open(self) -> "lancedb.table.Table":
+        known = self._store.vector_version(self._name)
+        if not known:
+            return self._afresh(None)
+        try:
+            table = lancedb.connect(str(self._folder)).open_table(self._name)
+            if table.version != known:
+                table.checkout(known)
+                table.restore()
+        except (RuntimeError, ValueError) as exc:
+            return self._afresh(exc)
+        return table
+
+    def _afresh(self, reason: Exception | None) -> "lancedb.table.Table":
+        """Start over: vectors are derived, what cannot be read is embedded again."""
+        if reason is not None:
+            _log.warning("vectors.unreadable", model=self._model, reason=type(reason).__name__)
+        shutil.rmtree(self._folder / f"{self._name}.lance", ignore_errors=True)
+        with storage_errors(self._folder):
+            return lancedb.connect(str(self._folder)).create_table(self._name, schema=self._schema)
+
+    def _fault(self, exc: Exception) -> StorageFault:
+        if shutil.disk_usage(self._folder).free < _NEARLY_NOTHING:
+            return DiskFull(f"No space is left for {self._folder}.", remedy="Free space, then try again.")
+        return StorageFault(f"The vectors in {self._folder} cannot be written: {exc}.", path=str(self._folder))
