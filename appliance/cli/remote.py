@@ -4,20 +4,22 @@ import contextlib
 import ssl
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, NoReturn, Self, TypeVar
 
 import httpx2
 import msgspec
 
 from appliance import errors
 from appliance.base.paths import DataPaths
-from appliance.config import Web
-from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, NotFound, Unavailable
+from appliance.cli import loading, place
+from appliance.config import Loaded, Web
+from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, Unavailable
 
 T = TypeVar("T")
+Value = str | int | list[str] | None
 
-_SECONDS: Final = 30.0
-_STREAM_SECONDS: Final = 600.0  # a slow machine may read a prompt for minutes before the first word
+_LIMITS: Final = httpx2.Timeout(30.0, connect=5.0)
+_PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a prompt for minutes before the first word
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - what to call instead of what is listened on
 
 
@@ -53,7 +55,6 @@ class Remote:
         self._client = httpx2.Client(
             base_url=f"{address(web)}/api/v1/",
             headers={"authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx2.Timeout(_SECONDS, connect=5.0),
             transport=transport or _transport(web),
             trust_env=False,
         )
@@ -68,7 +69,7 @@ class Remote:
         """Close the connections."""
         self._client.close()
 
-    def get(self, path: str, kind: type[T], **query: str | int | None) -> T:
+    def get(self, path: str, kind: type[T], **query: Value) -> T:
         """Return what stands at *path*, read as *kind*."""
         return _decode(self.raw("GET", path, query=query), kind)
 
@@ -81,13 +82,21 @@ class Remote:
         self.raw("DELETE", path)
 
     def raw(
-        self, method: str, path: str, *, query: Mapping[str, str | int | None] | None = None, body: object = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Value] | None = None,
+        body: object = None,
+        patient: bool = False,
     ) -> bytes:
-        """Return the body of the answer as it came."""
+        """Return the body of the answer as it came; *patient* waits as long as a model may need."""
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
         with _running():
-            response = self._client.request(method, path, params=wanted, content=content, headers=_JSON)
+            response = self._client.request(
+                method, path, params=wanted, content=content, headers=_JSON, timeout=_PATIENT if patient else _LIMITS
+            )
         _raise_problem(response)
         return response.content
 
@@ -95,17 +104,23 @@ class Remote:
     def stream(self, path: str, body: object) -> Iterator[Iterator[Event]]:
         """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
         headers = _JSON | {"accept": "text/event-stream"}
-        limits = httpx2.Timeout(_STREAM_SECONDS, connect=5.0)
         with (
             _running(),
             self._client.stream(
-                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=limits
+                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=_PATIENT
             ) as response,
         ):
             if response.is_error:
                 response.read()
             _raise_problem(response)
             yield (Event(event.event, event.data.encode()) for event in httpx2.EventSource(response))
+
+
+def connect(loaded: Loaded) -> Remote:
+    """Return a client of the appliance that runs on this data directory, wherever it listens."""
+    paths = loading.paths(loaded)
+    where = place.read(paths)
+    return Remote(loaded.settings.web if where is None else where.web, paths=paths)
 
 
 _JSON: Final = {"content-type": "application/json"}
@@ -163,11 +178,19 @@ def _decode(body: bytes, kind: type[T]) -> T:
 
 
 def _raise_problem(response: httpx2.Response) -> None:
-    if response.is_success:
-        return
+    if not response.is_success:
+        raise_problem(response.content)
+
+
+def raise_problem(body: bytes) -> NoReturn:
+    """Raise the error that *body*, an RFC 9457 problem, speaks of."""
     try:
-        problem = msgspec.json.decode(response.content, type=Problem)
+        problem = msgspec.json.decode(body, type=Problem)
     except msgspec.DecodeError:
-        problem = Problem(f"The appliance answered with the status {response.status_code}.")
-    fallback = NotFound if response.status_code == 404 else ApplianceError
-    raise _KINDS.get(problem.code, fallback)(problem.detail, remedy=problem.remedy)
+        problem = Problem()
+    raise error_of(problem.code, problem.detail, remedy=problem.remedy)
+
+
+def error_of(code: str, message: str, *, remedy: str) -> ApplianceError:
+    """Return the error that has *code*."""
+    return _KINDS.get(code, ApplianceError)(message, remedy=remedy)

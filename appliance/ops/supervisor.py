@@ -15,7 +15,7 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from appliance.base.paths import display
 from appliance.errors import Unavailable
-from appliance.ops.health import Verdict
+from appliance.ops.health import Probe, Verdict
 from appliance.ops.programs import RunFiles
 
 Running = Literal["running", "starting", "retrying", "stopping", "stopped", "failed"]
@@ -121,36 +121,50 @@ def _already(fault: str) -> Iterator[None]:
             raise Unavailable(f"The supervisor refused: {exc.faultString}.") from exc
 
 
-class ProgramProbe:
-    """How one supervised program is, for the health report. Where no supervisor runs the program is ``off``."""
+class Supervised:
+    """A probe of a part that is a supervised program: where the part itself is not well, the supervisor knows why.
 
-    def __init__(self, name: str, *, supervisor: Supervisor, vital: bool = False) -> None:
-        self.name = name
-        self.vital = vital
+    The program has the probe's name. Where no supervisor runs, or none that knows the program, the part's word stands.
+    """
+
+    def __init__(self, part: Probe, *, supervisor: Supervisor) -> None:
+        self._part = part
         self._supervisor = supervisor
 
+    @property
+    def name(self) -> str:
+        """The part's name, which is the program's too."""
+        return self._part.name
+
+    @property
+    def vital(self) -> bool:
+        """As the part has it."""
+        return self._part.vital
+
     async def check(self) -> Verdict:
-        """Return the program's state; a failed one brings the last line that it logged."""
+        """Return the part's verdict if it is well, off or starting; else the program's, unless that says it runs."""
+        found = await self._part.check()
+        if found.state in {"ok", "off"}:
+            return found
         try:
             programs = await asyncio.to_thread(self._supervisor.programs)
         except Unavailable:
-            return Verdict("off", "No supervisor runs here.")
-        found = next((program for program in programs if program.name == self.name), None)
-        return Verdict("off", "Not configured.") if found is None else verdict(found)
+            return found
+        program = next((program for program in programs if program.name == self.name), None)
+        return found if program is None else _explained(found, program)
 
 
-def verdict(program: ProgramState) -> Verdict:
-    """Return what a program's state means for the appliance."""
-    if program.state == "running":
-        return Verdict("ok", f"Up for {program.seconds} s.")
-    if program.state == "starting":
-        return Verdict("starting", "Starts.")
-    remedy = f"Read its log with: skellig status, or the file {program.name}.log; `skellig up` tries again."
+def _explained(found: Verdict, program: ProgramState) -> Verdict:
+    remedy = f"Its log is {program.name}.log in the logs directory; `skellig up` tries again."
     if program.state == "retrying":
-        return Verdict("degraded", f"Ended at once and is tried again. It said last: {program.said}", remedy)
+        return Verdict("degraded", f"It ended at once and is tried again. Its last words: {program.said}", remedy)
     if program.state == "failed":
-        return Verdict("failed", f"Ended at every start. It said last: {program.said}", remedy)
-    return Verdict("failed", "Stopped.", "Start it with: skellig up")
+        return Verdict("failed", f"It ended at every start. Its last words: {program.said}", remedy)
+    if program.state in {"stopped", "stopping"}:
+        return Verdict("failed", "It is stopped.", "Start it with: skellig up")
+    if program.state == "starting" and found.state != "starting":
+        return Verdict("starting", "The program starts.")
+    return found
 
 
 def wait_until_gone(pid: int, *, seconds: float, step: float = 0.05) -> bool:

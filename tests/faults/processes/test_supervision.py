@@ -15,7 +15,7 @@ from appliance.base.paths import DataPaths
 from appliance.errors import HostUnfit, Unavailable
 from appliance.ops import launch, strays
 from appliance.ops.programs import Program, RunFiles
-from appliance.ops.supervisor import ProgramState, Supervisor, alive, verdict
+from appliance.ops.supervisor import ProgramState, Supervisor, alive
 
 T = TypeVar("T")
 STAY = (sys.executable, "-S", "-c", "import signal; signal.pause()")
@@ -79,7 +79,6 @@ def test_an_engine_that_exits_at_once_ends_failed_with_its_last_words_and_the_we
     web = house.running("web")
     failed = until(lambda: p if (p := house.program("engine-chat")).state == "failed" else None)
     assert failed.said == "error: The model is not one that this engine reads."
-    assert "error: The model" in verdict(failed).detail
     assert house.running("web") == web
 
 

@@ -1,0 +1,47 @@
+# Every verb sets up what it needs in .venv, and can be run again.
+.DEFAULT_GOAL := help
+.PHONY: help setup up down test lint bench docs
+
+BIN := .venv/bin
+QUESTION := Where is a model's digest verified?
+TEST_MODELS := .cache/models
+
+help: ## List the verbs
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+setup: ## Make .venv and install everything into it
+	@.ci/setup dev
+
+up: ## Start the appliance, index this checkout, ask a first question
+	@.ci/setup run
+	@$(BIN)/skellig model pull
+	@$(BIN)/skellig up
+	@$(BIN)/skellig repo add . --name skellig --wait
+	@$(BIN)/skellig ask "$(QUESTION)"
+	@$(BIN)/skellig up
+
+down: ## Stop the appliance
+	@.ci/setup run
+	@$(BIN)/skellig down
+
+test: ## Run the tests
+	@.ci/setup dev
+	@$(BIN)/skellig model pull smollm2-135m-instruct-q4_1 all-minilm-l6-v2-int8 --store $(TEST_MODELS)
+	@$(BIN)/pytest -n 2 --dist loadfile
+
+lint: ## Check format, style, types, floors and spelling
+	@.ci/setup dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell appliance docs models tests Makefile README.md CHANGELOG.md
+
+bench: ## Measure speed, memory and quality
+	@.ci/setup dev
+	@$(BIN)/python -m tests.benchmarks
+
+docs: ## Build the documentation into docs/_build
+	@.ci/setup dev
+	@$(BIN)/sphinx-build -n -W -q docs docs/_build
+	@echo "The documentation is at docs/_build/index.html"

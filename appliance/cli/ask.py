@@ -1,0 +1,121 @@
+"""``skellig ask``: the evidence first, then the model's reading of it, sentence by sentence."""
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from appliance.cli import loading, output
+from appliance.cli.flags import Flags
+from appliance.cli.remote import Event, connect, raise_problem
+from appliance.cli.search import excerpt, freshness
+from appliance.cli.views import Answer, Evidence, Sentence, Struck
+from appliance.errors import Unavailable
+
+_LINES = 8
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True)
+@click.option("--project", default="default", show_default=True, help="The project to ask about.")
+@click.option("--repo", "repos", multiple=True, help="A repository of it; may be repeated.")
+@click.option("--no-prose", is_flag=True, help="The evidence alone; no model is asked.")
+@output.json_option
+@click.pass_obj
+def command(
+    flags: Flags, *, question: tuple[str, ...], project: str, repos: tuple[str, ...], no_prose: bool, as_json: bool
+) -> None:
+    """Ask QUESTION about the indexed code.
+
+    The lines that bear on it come first, each checked to stand there at its commit. The sentences below them are the
+    model's reading: where a sentence points is checked, what it says is not.
+    """
+    asked = {"question": " ".join(question), "project": project, "repos": list(repos), "prose": not no_prose}
+    with connect(loading.load(flags)) as remote:
+        if as_json:
+            click.echo(msgspec.json.format(remote.raw("POST", "ask", body=asked, patient=True), indent=2))
+            return
+        paper = _Paper(output.screen(), output.screen(stderr=True))
+        with remote.stream("ask", asked) as events:
+            for event in events:
+                paper.take(event)
+    if not paper.done:
+        raise Unavailable("The answer broke off.", remedy="Ask again; `skellig status` says how the engine is.")
+
+
+class _Paper:
+    """Writes an answer as its events come. While the model writes, a line on standard error says so."""
+
+    def __init__(self, screen: Console, aside: Console) -> None:
+        self._screen = screen
+        self._waiting = aside.status("The model reads the evidence…")
+        self._sentences = 0
+        self.done = False
+
+    def take(self, event: Event) -> None:
+        """Write what *event* brings; raise the error that it brings."""
+        if event.name == "error":
+            self._waiting.stop()
+            raise_problem(event.data)
+        if event.name == "evidence":
+            self._evidence(msgspec.json.decode(event.data, type=Answer))
+        elif event.name == "sentence":
+            self._sentence(msgspec.json.decode(event.data, type=Sentence))
+        elif event.name == "struck":
+            self._struck(msgspec.json.decode(event.data, type=Struck))
+        elif event.name == "done":
+            self._end(msgspec.json.decode(event.data, type=Answer))
+
+    def _evidence(self, answer: Answer) -> None:
+        for evidence in answer.evidence:
+            self._card(evidence)
+        if not answer.evidence:
+            self._screen.print("No lines bear on this question.\n")
+        if self._screen.is_terminal:
+            self._waiting.start()
+
+    def _card(self, evidence: Evidence) -> None:
+        mark = "verified" if evidence.verified else "not verified"
+        head = Text.assemble(
+            (f"[{evidence.n}] ", "bold"),
+            (f"{evidence.path}:{evidence.start_line}-{evidence.end_line}", "bold"),
+            f"  {evidence.repo_name} {evidence.commit[:10]}",
+            (f"  {evidence.symbol}" if evidence.symbol else "", "cyan"),
+            (f"  {mark}", "green" if evidence.verified else "yellow"),
+        )
+        self._screen.print(head)
+        for number, line in enumerate(excerpt(evidence.text, lines=_LINES)):
+            self._screen.print(Text(f"    {line}", style="" if number < _LINES else "dim"))
+        self._screen.print()
+
+    def _sentence(self, sentence: Sentence) -> None:
+        self._waiting.stop()
+        if not self._sentences:
+            self._screen.print(
+                Text("The model's reading (where it points is checked, what it says is not):", style="italic")
+            )
+        self._sentences += 1
+        cites = "".join(f"[{n}]" for n in sentence.cites)
+        self._screen.print(Text.assemble("  ", sentence.text, (f" {cites}", "bold")))
+
+    def _struck(self, struck: Struck) -> None:
+        self._waiting.stop()
+        self._screen.print(Text.assemble("  ", (struck.text, "strike"), (f"  struck: {struck.reason}", "yellow")))
+
+    def _end(self, answer: Answer) -> None:
+        self._waiting.stop()
+        self.done = True
+        if answer.kind == "structure":
+            self._screen.print("Answered from the symbol table; no model was asked.")
+        elif answer.gate is not None and not answer.gate.passed:
+            self._screen.print(Text(f"No prose: {answer.gate.reason}", style="yellow"))
+        for warning in answer.warnings:
+            self._screen.print(Text(f"note: {warning}", style="yellow"))
+        read = "; ".join(freshness(fresh) for fresh in answer.freshness)
+        times = ", ".join(f"{name} {_time(spent)}" for name, spent in answer.timings.items())
+        by = f"{answer.model}; " if answer.model else ""
+        self._screen.print(Text(f"{by}{times}; {read}", style="dim"))
+
+
+def _time(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"

@@ -1,0 +1,51 @@
+"""Where the running appliance listens and what it runs with, left in the run directory by `skellig up`."""
+
+from pathlib import Path
+
+import msgspec
+
+from appliance.base import durable
+from appliance.base.paths import DataPaths
+from appliance.config import Web
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What `skellig up` decided."""
+
+    host: str
+    port: int
+    socket: str | None
+    chat: str
+    embed: str
+
+    @property
+    def web(self) -> Web:
+        """The settings of the process that listens."""
+        return Web(host=self.host, port=self.port, socket=Path(self.socket) if self.socket else None)
+
+
+def of(web: Web, *, chat: str, embed: str) -> Place:
+    """Return the place that *web* and the chosen models make."""
+    return Place(web.host, web.port, str(web.socket) if web.socket else None, chat, embed)
+
+
+def read(paths: DataPaths) -> Place | None:
+    """Return what the last `skellig up` decided, or None where nothing was started or it was stopped."""
+    try:
+        return msgspec.json.decode(_file(paths).read_bytes(), type=Place)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(place: Place, *, paths: DataPaths) -> None:
+    """Leave *place* for later commands."""
+    durable.write_file(_file(paths), msgspec.json.encode(place))
+
+
+def forget(paths: DataPaths) -> None:
+    """Take it away: nothing runs any more."""
+    _file(paths).unlink(missing_ok=True)
+
+
+def _file(paths: DataPaths) -> Path:
+    return paths.run / "place.json"

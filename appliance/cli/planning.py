@@ -1,0 +1,125 @@
+"""Which programs run with these settings on this machine, and why the models are the ones that they are."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.base.paths import DataPaths
+from appliance.cli.flags import Flags
+from appliance.config import Settings
+from appliance.errors import NotFound
+from appliance.inference import choice
+from appliance.inference.catalog import Catalog, Model
+from appliance.inference.hardware import Hardware
+from appliance.inference.pool import AUTO, OFF
+from appliance.inference.store import ModelStore
+from appliance.ops.programs import Program
+
+_PYTHON: Final = (sys.executable, "-P", "-m")
+_LOAD_RATE: Final = 40_000_000  # bytes of a model that even a slow disk and a busy machine load in a second
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The programs, the chat and embedding models (``none``: off), and sentences that explain the choice."""
+
+    programs: tuple[Program, ...]
+    chat: str
+    embed: str
+    notes: tuple[str, ...]
+    load_seconds: float  # how long the engines may take to be ready
+
+
+def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: ModelStore, hardware: Hardware) -> Plan:
+    """Decide what runs; raise `NotFound` naming the model to pull, `HostUnfit` when the machine cannot carry one."""
+    chat, notes = _chat(settings, catalog=catalog, store=store, hardware=hardware)
+    embed = _embed(settings, catalog=catalog, store=store)
+    if embed is None:
+        notes = (*notes, "No embedder: embed.model is none, so searches go by words and the latent space.")
+    programs = [
+        Program("web", (*_PYTHON, "appliance", "web"), settle=3, retries=10, grace=30, priority=10),
+        Program("worker", (*_PYTHON, "appliance", "worker"), settle=3, retries=10, grace=30, priority=20),
+    ]
+    if embed is not None:
+        programs.append(_embed_engine(embed, settings, paths=paths, store=store))
+    if chat is not None:
+        programs.append(_chat_engine(chat, settings, paths=paths, store=store, hardware=hardware))
+    return Plan(
+        programs=tuple(programs),
+        chat=chat.name if chat else OFF,
+        embed=embed.name if embed else OFF,
+        notes=notes,
+        load_seconds=60 + sum(model.size for model in (chat, embed) if model) / _LOAD_RATE,
+    )
+
+
+def environment(chosen: Plan, *, environ: Mapping[str, str], flags: Flags, paths: DataPaths) -> dict[str, str]:
+    """Return the variables that make the programs see these very settings, and the models that were chosen."""
+    kept = {name: value for name, value in environ.items() if name.startswith("SKELLIG_") or name == "HOME"}
+    config = {"SKELLIG_CONFIG": str(flags.config.absolute())} if flags.config else {}
+    models = {"SKELLIG_CHAT__MODEL": chosen.chat, "SKELLIG_EMBED__MODEL": chosen.embed}
+    return kept | config | models | {"SKELLIG_DATA": str(paths.root)}
+
+
+def _chat(
+    settings: Settings, *, catalog: Catalog, store: ModelStore, hardware: Hardware
+) -> tuple[Model | None, tuple[str, ...]]:
+    wanted = settings.chat
+    if wanted.model == OFF:
+        return None, ("No chat model: chat.model is none, so answers are evidence without prose.",)
+    if wanted.model != AUTO:
+        model = _of_role(catalog, wanted.model, "chat")
+        store.paths(model.name)
+        choice.check_processor(hardware)
+        choice.check_fit(model, hardware, context=wanted.context, slots=wanted.slots)
+        return model, (f"{model.title}: chat.model asks for it.",)
+    found = choice.choose_chat(catalog, store, hardware, context=wanted.context, slots=wanted.slots)
+    if found.installed:
+        return found.model, (found.why,)
+    if found.instead is None:
+        raise NotFound(
+            f"No chat model is in the store. {found.why}",
+            remedy=f"Get it with `skellig model pull {found.model.name}`, or go without: SKELLIG_CHAT__MODEL=none.",
+        )
+    note = f"{found.instead.title} is used because {found.model.name} is not in the store: `skellig model pull` gets it."
+    return found.instead, (found.why, note)
+
+
+def _embed(settings: Settings, *, catalog: Catalog, store: ModelStore) -> Model | None:
+    if settings.embed.model == OFF:
+        return None
+    model = _of_role(catalog, settings.embed.model, "embed")
+    store.paths(model.name)
+    return model
+
+
+def _of_role(catalog: Catalog, name: str, role: str) -> Model:
+    model = catalog.get(name)
+    if model.role != role or model.engine == "none":
+        raise NotFound(
+            f"The model {name} is not one that can {role}.", remedy="`skellig model list` shows every model and its role."
+        )
+    return model
+
+
+def _chat_engine(model: Model, settings: Settings, *, paths: DataPaths, store: ModelStore, hardware: Hardware) -> Program:
+    chat = settings.chat
+    limits = {"threads": chat.threads or hardware.threads, "context": chat.context, "slots": chat.slots}
+    return Program(
+        "engine-chat", _engine("llama_server", model, paths=paths, store=store, limits=limits), settle=15, priority=40
+    )
+
+
+def _embed_engine(model: Model, settings: Settings, *, paths: DataPaths, store: ModelStore) -> Program:
+    limits = {"threads": settings.embed.threads}
+    return Program(
+        "engine-embed", _engine("onnx_embed", model, paths=paths, store=store, limits=limits), settle=15, priority=30
+    )
+
+
+def _engine(kind: str, model: Model, *, paths: DataPaths, store: ModelStore, limits: Mapping[str, int]) -> tuple[str, ...]:
+    files = [part for path in store.paths(model.name) for part in ("--model", str(path))]
+    numbers = [part for name, value in limits.items() for part in (f"--{name}", str(value))]
+    socket = str(paths.engine_socket(model.role))
+    return (*_PYTHON, f"appliance.inference.engines.{kind}", "--name", model.name, *files, "--socket", socket, *numbers)

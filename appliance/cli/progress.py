@@ -1,0 +1,47 @@
+"""Waiting for a job, with its progress on standard error; Ctrl-C stops the job too."""
+
+import contextlib
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from appliance.cli.remote import Remote
+from appliance.cli.views import Job
+from appliance.errors import ApplianceError, Cancelled, Unavailable
+
+_STEP_S = 0.2
+_GONE_S = 30.0  # a web process that was killed is back by then
+
+
+def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
+    """Return *job* once it has ended, done or failed; raise `Cancelled` if somebody stopped it."""
+    console = Console(stderr=True, quiet=quiet)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
+            task = bars.add_task(title, total=None)
+            while not job.ended:
+                time.sleep(_STEP_S)
+                job = _look(remote, job.id)
+                if job.progress is not None:
+                    label = f"{title}: {job.progress.phase}"
+                    bars.update(task, description=label, completed=job.progress.done, total=job.progress.total)
+    except KeyboardInterrupt:
+        with contextlib.suppress(ApplianceError):
+            remote.post(f"jobs/{job.id}/cancel", Job)
+        raise
+    if job.state == "cancelled":
+        raise Cancelled(f"The job on {title} was cancelled.")
+    return job
+
+
+def _look(remote: Remote, job: str) -> Job:
+    end = time.monotonic() + _GONE_S
+    while True:
+        try:
+            return remote.get(f"jobs/{job}", Job)
+        except Unavailable:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_STEP_S)

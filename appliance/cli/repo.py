@@ -1,0 +1,217 @@
+"""``skellig repo``: which repositories are indexed, and how that goes."""
+
+from pathlib import Path
+
+import click
+import msgspec
+from rich.text import Text
+
+from appliance.cli import loading, output
+from appliance.cli.flags import Flags
+from appliance.cli.progress import wait
+from appliance.cli.remote import Remote, Value, connect, error_of
+from appliance.cli.views import Job, LeftOutPage, Repo
+from appliance.errors import Conflict
+
+_PAGE = 100
+
+
+@click.group()
+def command() -> None:
+    """Add, list, show, refresh and remove repositories."""
+
+
+@command.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--name", help="What to call it; default: the folder's name.")
+@click.option("--project", default="default", show_default=True, help="The project that it belongs to.")
+@click.option("--branch", help="The branch to index; default: what HEAD names.")
+@click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and say what was left out.")
+@output.json_option
+@click.pass_obj
+def add(flags: Flags, *, path: Path, name: str | None, project: str, branch: str | None, waits: bool, as_json: bool) -> None:
+    """Add the repository or folder at PATH and index it. One that is there already is refreshed."""
+    with _remote(flags) as remote:
+        repo = _added(remote, path=path.absolute(), name=name, project=project, branch=branch)
+        if waits and repo.job is not None:
+            job = wait(remote, repo.job, title=repo.name, quiet=as_json)
+            repo = _indexed(remote, job)
+        if as_json:
+            click.echo(msgspec.json.format(remote.raw("GET", f"repos/{repo.id}"), indent=2))
+            return
+        output.screen().print(summary(repo))
+        if waits:
+            _print_left_out(remote, repo)
+
+
+@command.command("list")
+@click.option("--project", help="Only those of this project.")
+@output.json_option
+@click.pass_obj
+def list_repos(flags: Flags, *, project: str | None, as_json: bool) -> None:
+    """List the repositories, what is indexed of each, and what works on it."""
+    with _remote(flags) as remote:
+        body = remote.raw("GET", "repos", query={"project": project})
+    if as_json:
+        click.echo(msgspec.json.format(body, indent=2))
+        return
+    output.screen().print(listing(msgspec.json.decode(body, type=list[Repo])))
+
+
+@command.command()
+@click.argument("repo")
+@output.json_option
+@click.pass_obj
+def show(flags: Flags, *, repo: str, as_json: bool) -> None:
+    """Show REPO (its name or id): what is indexed, what was left out, what went wrong."""
+    with _remote(flags) as remote:
+        body = remote.raw("GET", f"repos/{repo}")
+        if as_json:
+            click.echo(msgspec.json.format(body, indent=2))
+            return
+        found = msgspec.json.decode(body, type=Repo)
+        screen = output.screen()
+        screen.print(summary(found))
+        screen.print(Text(f"  source     {found.path}"))
+        if found.index is not None:
+            languages = output.joined(list(found.index.languages.items()))
+            screen.print(Text(f"  languages  {languages}"))
+            screen.print(Text(f"  left out   {output.joined(list(found.index.left_out.items())) or 'nothing'}"))
+
+
+@command.command()
+@click.argument("repo")
+@click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed.")
+@output.json_option
+@click.pass_obj
+def refresh(flags: Flags, *, repo: str, waits: bool, as_json: bool) -> None:
+    """Index the newest state of REPO; what did not change is not parsed again."""
+    with _remote(flags) as remote:
+        job = remote.post(f"repos/{repo}/refresh", Job)
+        if waits:
+            job = wait(remote, job, title=repo, quiet=as_json)
+            _indexed(remote, job)
+        if as_json:
+            output.print_json(job)
+            return
+        output.screen().print(summary(remote.get(f"repos/{repo}", Repo)))
+
+
+@command.command()
+@click.argument("repo")
+@output.json_option
+@click.pass_obj
+def remove(flags: Flags, *, repo: str, as_json: bool) -> None:
+    """Forget REPO and its index. The repository itself is not touched."""
+    with _remote(flags) as remote:
+        found = remote.get(f"repos/{repo}", Repo)
+        remote.delete(f"repos/{found.id}")
+    if as_json:
+        output.print_json({"id": found.id, "name": found.name, "removed": True})
+    else:
+        click.echo(f"{found.name} is removed; {found.path} was not touched.")
+
+
+@command.command("left-out")
+@click.argument("repo")
+@click.option("--reason", help="Only those left out for this reason.")
+@output.json_option
+@click.pass_obj
+def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> None:
+    """List every file of REPO that the index does not hold, and why."""
+    with _remote(flags) as remote:
+        items, offset = [], 0
+        while True:
+            query: dict[str, Value] = {"reason": reason, "limit": _PAGE, "offset": offset}
+            page = remote.get(f"repos/{repo}/left-out", LeftOutPage, **query)
+            items += page.items
+            if page.next_offset is None:
+                break
+            offset = page.next_offset
+    if as_json:
+        output.print_json(items)
+        return
+    table = output.table("file", "reason", "detail")
+    for item in items:
+        table.add_row(Text(item.path), item.reason, Text(item.detail))
+    output.screen().print(table if items else "Nothing was left out.")
+
+
+def summary(repo: Repo) -> Text:
+    """Return how *repo* is, in a line."""
+    line = Text.assemble((repo.name, "bold"), "  ")
+    if repo.index is None:
+        line.append("not indexed yet")
+    else:
+        index = repo.index
+        line.append(f"{output.counted(index.files, 'file')}, {output.counted(index.lines, 'line')} at {index.branch} ")
+        line.append(index.commit[:10])
+        line.append(_lag(index.behind), style="yellow" if index.behind != 0 else "green")
+        if index.left_out:
+            line.append(f", {output.counted(sum(index.left_out.values()), 'file')} left out")
+        if index.vectors < 1:
+            line.append(f", vectors {index.vectors:.0%}")
+    if repo.job is not None and not repo.job.ended:
+        line.append(f"  {_work(repo.job)}", style="yellow")
+    if repo.error:
+        line.append(f"  last attempt failed: {repo.message} {repo.remedy} [{repo.error}]", style="red")
+    return line
+
+
+def listing(repos: list[Repo]) -> Text:
+    """Return how each of *repos* is, a line each."""
+    if not repos:
+        return Text("No repository yet. Add one with: skellig repo add PATH")
+    return Text("\n").join(summary(repo) for repo in repos)
+
+
+def _lag(behind: int | None) -> str:
+    if behind is None:
+        return ", lag unknown"
+    return f", {output.counted(behind, 'commit')} behind" if behind else ", current"
+
+
+def _work(job: Job) -> str:
+    made = job.progress
+    if job.state == "queued" or made is None:
+        return f"{job.kind} {job.state}"
+    share = f" {made.done:,}/{made.total:,}" if made.total else ""
+    return f"{job.kind}: {made.phase}{share}"
+
+
+def _added(remote: Remote, *, path: Path, name: str | None, project: str, branch: str | None) -> Repo:
+    body = (
+        {"path": str(path), "project": project} | ({"name": name} if name else {}) | ({"branch": branch} if branch else {})
+    )
+    try:
+        return remote.post("repos", Repo, body)
+    except Conflict:
+        known = next((r for r in remote.get("repos", list[Repo], project=project) if r.name == (name or path.name)), None)
+        if known is None or known.path != str(path) or (branch is not None and known.branch != branch):
+            raise
+        job = remote.post(f"repos/{known.id}/refresh", Job)
+        known.job = job
+        return known
+
+
+def _indexed(remote: Remote, job: Job) -> Repo:
+    """Return the repo that *job* was about; raise what kept it from being indexed."""
+    repo = remote.get(f"repos/{job.key}", Repo)
+    if job.state == "failed":
+        raise error_of(repo.error, repo.message or job.reason, remedy=repo.remedy)
+    return repo
+
+
+def _print_left_out(remote: Remote, repo: Repo) -> None:
+    if repo.index is None:
+        return
+    screen = output.screen()
+    for reason, count in sorted(repo.index.left_out.items()):
+        page = remote.get(f"repos/{repo.id}/left-out", LeftOutPage, reason=reason, limit=5)
+        names = ", ".join(item.path for item in page.items)
+        more = ", …" if count > len(page.items) else ""
+        screen.print(Text(f"  left out, {reason} ({count:,}): {names}{more}", style="dim"))
+
+
+def _remote(flags: Flags) -> Remote:
+    return connect(loading.load(flags))

@@ -1,0 +1,85 @@
+"""``skellig search``: code that fits a query, best first."""
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from appliance.cli import loading, output
+from appliance.cli.flags import Flags
+from appliance.cli.remote import Value, connect
+from appliance.cli.views import Fresh, Hit, Results
+
+_LINES = 6
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option("--project", default="default", show_default=True, help="The project to search.")
+@click.option("--repo", "repos", multiple=True, help="A repository of it; may be repeated.")
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many results.")
+@click.option("--offset", type=click.IntRange(0, 100_000), default=0, help="Results to skip.")
+@output.json_option
+@click.pass_obj
+def command(
+    flags: Flags, *, query: tuple[str, ...], project: str, repos: tuple[str, ...], limit: int, offset: int, as_json: bool
+) -> None:
+    """Search the indexed code for QUERY: words, names, filters such as lang:python or path:src/."""
+    wanted: dict[str, Value] = {
+        "q": " ".join(query),
+        "project": project,
+        "repo": list(repos),
+        "limit": limit,
+        "offset": offset,
+    }
+    with connect(loading.load(flags)) as remote:
+        body = remote.raw("GET", "search", query=wanted)
+    if as_json:
+        click.echo(msgspec.json.format(body, indent=2))
+        return
+    results = msgspec.json.decode(body, type=Results)
+    screen = output.screen()
+    for hit in results.hits:
+        _show(screen, hit)
+    _foot(screen, results, shown=len(results.hits), offset=offset)
+
+
+def freshness(fresh: Fresh) -> str:
+    """Return which state of a repo was read, in one line."""
+    behind = "" if not fresh.behind else f", {output.counted(fresh.behind, 'commit')} behind"
+    unknown = ", may be behind" if fresh.behind is None else ""
+    left_out = f", {output.counted(fresh.left_out, 'file')} left out" if fresh.left_out else ""
+    vectors = "" if fresh.vectors >= 1 else f", vectors {fresh.vectors:.0%}"
+    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}{behind}{unknown}{left_out}{vectors}"
+
+
+def _show(screen: Console, hit: Hit) -> None:
+    head = Text.assemble(
+        (f"{hit.path}:{hit.start_line}-{hit.end_line}", "bold"),
+        f"  {hit.repo_name}",
+        (f"  {hit.symbol}" if hit.symbol else "", "cyan"),
+        (f"  {hit.score:.2f}", "dim"),
+    )
+    screen.print(head)
+    screen.print(Text(f"    {'; '.join(hit.why)}", style="dim"))
+    for line in excerpt(hit.text, lines=_LINES):
+        screen.print(Text(f"    {line}"))
+    screen.print()
+
+
+def excerpt(text: str, *, lines: int) -> list[str]:
+    """Return the first *lines* lines of *text* that say something, and a mark where more follow."""
+    found = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return found if len(found) <= lines else [*found[:lines], "…"]
+
+
+def _foot(screen: Console, results: Results, *, shown: int, offset: int) -> None:
+    for warning in results.warnings:
+        screen.print(Text(f"note: {warning}", style="yellow"))
+    if not shown:
+        screen.print("Nothing fits." if not offset else "Nothing more fits.")
+    read = "; ".join(freshness(fresh) for fresh in results.freshness)
+    more = f" (next: --offset {offset + shown})" if results.truncated else ""
+    ways = ", ".join(results.signals)
+    took = results.timings.get("total", sum(results.timings.values()))
+    screen.print(Text(f"{shown} of {results.total:,}{more}, by {ways}, in {took:.0f} ms; {read}", style="dim"))

@@ -1,0 +1,210 @@
+"""``skellig up``: looks before it leaps, starts the programs, and waits where people can see for what."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from appliance.access.tokens import OneTimeTokens
+from appliance.base import log, sqlite
+from appliance.base.clock import SystemClock
+from appliance.base.paths import DataPaths
+from appliance.cli import loading, output, place, planning
+from appliance.cli.flags import Flags
+from appliance.cli.place import Place
+from appliance.cli.planning import Plan
+from appliance.cli.remote import Remote, shown_address
+from appliance.cli.views import Health, Part
+from appliance.config import Loaded
+from appliance.errors import ApplianceError, Conflict, EngineUnavailable, HostUnfit, Unavailable
+from appliance.inference import hardware
+from appliance.inference.catalog import Catalog
+from appliance.inference.store import ModelStore
+from appliance.ops import launch, preflight, strays
+from appliance.ops.programs import RunFiles
+from appliance.ops.supervisor import Supervisor
+
+_WEB_SECONDS = 90.0
+_STOP_SECONDS = 30.0
+_STEP_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What `up` says at its end."""
+
+    url: str
+    token: str
+    state: str
+    chat: str
+    embed: str
+    notes: tuple[str, ...]
+    parts: list[Part]
+
+
+@click.command()
+@click.option("--foreground", is_flag=True, help="Stay, as the entry of a container does; logs are on standard output.")
+@output.json_option
+@click.pass_obj
+def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
+    """Start the appliance: the web process, the worker, and an engine for each model.
+
+    Prints where it is and a token for one login. Run again while it is up, it says how it is, starts what failed, and prints
+    a fresh token. Ctrl-C before the end stops what was started.
+    """
+    loaded = loading.load(flags)
+    paths = loading.paths(loaded)
+    files = RunFiles(paths)
+    screen = output.screen(stderr=True)
+    if _runs(files):
+        if foreground:
+            raise Conflict(f"The appliance on {paths.root} runs already.", remedy="Stop it with: skellig down")
+        started = _again(loaded, files, screen)
+    else:
+        chosen = _looked(loaded, paths)
+        environment = planning.environment(chosen, environ=os.environ, flags=flags, paths=paths)
+        launch.prepare(chosen.programs, files=files)
+        where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed)
+        place.write(where, paths=paths)
+        if foreground:
+            launch.run_here(files, environment=environment)
+        started = _fresh(where, chosen, files, environment, screen)
+    _say(started, as_json=as_json)
+    _raise_for(started.parts)
+
+
+def _runs(files: RunFiles) -> bool:
+    try:
+        Supervisor(files).pid()
+    except Unavailable:
+        return False
+    return True
+
+
+def _looked(loaded: Loaded, paths: DataPaths) -> Plan:
+    preflight.data_directory(paths)
+    strays.end(strays.find(RunFiles(paths)), grace=_STOP_SECONDS)  # else their port would look taken
+    preflight.listening_address(loaded.settings.web)
+    catalog = Catalog.load()
+    store = ModelStore(paths.models, catalog=catalog)
+    return planning.plan(loaded.settings, paths=paths, catalog=catalog, store=store, hardware=hardware.probe())
+
+
+def _fresh(where: Place, chosen: Plan, files: RunFiles, environment: dict[str, str], screen: Console) -> Started:
+    try:
+        with screen.status("Starting the supervisor…") as status:
+            launch.start(files, environment=environment)
+            health = _ready(where, files, status, seconds=chosen.load_seconds)
+    except BaseException:
+        launch.stop(files, seconds=_STOP_SECONDS)
+        place.forget(files.paths)
+        raise
+    return _started(where, files, health, notes=chosen.notes)
+
+
+def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
+    where = place.read(files.paths)
+    if where is None or shown_address(where.web) != shown_address(loaded.settings.web):
+        at = shown_address(where.web) if where else "another address"
+        raise Conflict(
+            f"The data directory {files.paths.root} is used by the appliance at {at}.",
+            remedy="Stop it with `skellig down`, or choose another directory with --data.",
+        )
+    supervisor = Supervisor(files)
+    for program in supervisor.programs():
+        if program.state in {"failed", "stopped"}:
+            supervisor.start(program.name)
+    with screen.status("Looking…") as status:
+        health = _ready(where, files, status, seconds=_WEB_SECONDS)
+    return _started(where, files, health, notes=())
+
+
+def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> Health:
+    """Return the health once nothing is awaited any more, the web process first; raise `HostUnfit` if that does not come."""
+    supervisor = Supervisor(files)
+    status.update("Waiting for web…")
+    end = time.monotonic() + _WEB_SECONDS
+    while (health := _health(where, files)) is None:
+        _require_web(supervisor)
+        if time.monotonic() > end:
+            raise HostUnfit(f"The web process did not answer within {_WEB_SECONDS:.0f} s.", remedy=_log_of(files, "web"))
+        time.sleep(_STEP_S)
+    end = time.monotonic() + seconds
+    while (awaited := _awaited(health, supervisor)) and time.monotonic() < end:
+        status.update(f"Waiting for {awaited}…")
+        time.sleep(_STEP_S)
+        health = _health(where, files) or health
+    return health
+
+
+def _health(where: Place, files: RunFiles) -> Health | None:
+    with contextlib.suppress(ApplianceError), Remote(where.web, paths=files.paths) as remote:
+        found = remote.get("health", Health)
+        return found if found.parts else None  # without parts: the key is not there yet
+    return None
+
+
+def _awaited(health: Health, supervisor: Supervisor) -> str:
+    retrying = (program.name for program in supervisor.programs() if program.state == "retrying")
+    return health.phase or ", ".join(retrying)
+
+
+def _require_web(supervisor: Supervisor) -> None:
+    web = next((program for program in supervisor.programs() if program.name == "web"), None)
+    if web is not None and web.state in {"failed", "retrying", "stopped"}:
+        said = supervisor.last_words("web")
+        raise HostUnfit(f"The web process ended at its start: {said}", remedy=_log_of(supervisor.files, "web"))
+
+
+def _log_of(files: RunFiles, program: str) -> str:
+    return f"Its log is {files.log(program)}."
+
+
+def _started(where: Place, files: RunFiles, health: Health, *, notes: tuple[str, ...]) -> Started:
+    return Started(
+        url=shown_address(where.web),
+        token=_token(files),
+        state=health.state,
+        chat=where.chat,
+        embed=where.embed,
+        notes=notes,
+        parts=health.parts,
+    )
+
+
+def _token(files: RunFiles) -> str:
+    with files.log("cli").open("a", encoding="utf-8") as stream:
+        log.configure(level="info", json=True, stream=stream)
+        tokens = OneTimeTokens(sqlite.connect(files.paths.global_db), clock=SystemClock())
+        try:
+            return tokens.issue()
+        finally:
+            tokens.close()
+
+
+def _say(started: Started, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(started)
+        return
+    screen = output.screen()
+    for note in started.notes:
+        screen.print(note, style="dim")
+    for part in started.parts:
+        if part.state not in {"ok", "off"}:
+            screen.print(output.state(part.state), f"{part.name}: {part.detail} {part.remedy}")
+    screen.print(f"Skellig is up at [bold]{started.url}[/bold]")
+    screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
+
+
+def _raise_for(parts: list[Part]) -> None:
+    for part in _sick(parts):
+        raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)
+
+
+def _sick(parts: list[Part]) -> Iterator[Part]:
+    return (part for part in parts if part.state == "failed")
