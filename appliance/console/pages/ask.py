@@ -1,0 +1,210 @@
+"""Ask: a question, the evidence for it, and what the model read in that. Streams with script, renders at once without."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from litestar import Response, get, post
+from litestar.params import QueryParameter, URLEncodedBody
+
+from appliance.codeintel.parse.languages import language_of
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Scope
+from appliance.console.code import Excerpt, Place, excerpt
+from appliance.console.render import Fault, Page
+from appliance.console.text import count, duration
+from appliance.console.wiring import Pages, Wired
+from appliance.errors import ApplianceError, InvalidInput, Unavailable
+from appliance.ids import RepoId
+from appliance.services import Services
+
+LONGEST_QUESTION: Final = 2000
+_CODE_LINES: Final = 60
+EXAMPLES: Final = (
+    "Where is a model's digest verified?",
+    "What does config.py define?",
+    "How does a job resume after its worker was killed?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the reading is called, what it is worth, and what stands there when it is empty."""
+
+    label: str
+    caveat: str
+    silence: str
+
+
+WORDS: Final[Mapping[AnswerKind, Words]] = {
+    "structure": Words("From the symbol table", "Exact: no model was asked.", "The symbol table knows no such name."),
+    "prose": Words(
+        "The model's reading",
+        "The locations are verified; the reading is not.",
+        "Nothing that the model wrote could be kept.",
+    ),
+    "evidence": Words("No reading", "", "No prose: the evidence is weak."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """A link from a sentence to its lines."""
+
+    n: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence; names stand in backquotes."""
+
+    text: str
+    cites: tuple[Cite, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StruckClaim:
+    """One sentence that was not let through."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One card."""
+
+    n: int
+    place: Place
+    symbol: str
+    kind: str
+    verified: bool
+    code: Excerpt
+
+    @classmethod
+    def of(cls, citation: Citation, *, language: str) -> "Evidence":
+        """Return *citation* as a card."""
+        span = citation.span
+        code = excerpt(citation.text, language=language, start=span.start_line, limit=_CODE_LINES)
+        return cls(citation.n, Place.of(span), citation.symbol, citation.kind, span.verified, code)
+
+
+BLANK: Final = Evidence(0, Place("", "", "", 0, 0, "", ""), "", "", verified=True, code=Excerpt((), 0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """A whole answer."""
+
+    words: Words
+    silence: str
+    scope: str
+    count: str
+    made: str
+    sentences: tuple[Said, ...]
+    struck: tuple[StruckClaim, ...]
+    evidence: tuple[Evidence, ...]
+    warnings: tuple[str, ...]
+    timings: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """The page."""
+
+    question: str
+    repo: str
+    repos: tuple[Repo, ...]
+    answer: AnswerView | None = None
+    fault: Fault | None = None
+    examples: tuple[str, ...] = EXAMPLES
+    blank: Evidence = BLANK
+
+    @property
+    def words(self) -> Mapping[AnswerKind, Words]:
+        """The words for each kind of answer: the script takes them from the page."""
+        return WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The form."""
+
+    question: str
+    repo: str = ""
+
+
+@get("/ask", sync_to_thread=True)
+def show(
+    services: Wired,
+    pages: Pages,
+    q: Annotated[str, QueryParameter(max_length=LONGEST_QUESTION)] = "",
+    repo: Annotated[str, QueryParameter(max_length=100)] = "",
+) -> Response[str]:
+    """Show the question field; with script, ``q`` is asked at once."""
+    view = AskView(question=q, repo=repo, repos=tuple(services.registry.repos()))
+    return pages.response("ask.html", page=Page("Ask", "ask", services.clock.now()), view=view)
+
+
+@post("/ask", status_code=200)
+async def answer_whole(data: URLEncodedBody[Question], services: Wired, pages: Pages) -> Response[str]:
+    """Answer without script: the page comes when the answer is whole."""
+    repos = tuple(services.registry.repos())
+    answer, fault = None, None
+    try:
+        answer = answer_view(await _whole(data, services))
+    except ApplianceError as exc:
+        fault = Fault.of(exc)
+    view = AskView(question=data.question[:LONGEST_QUESTION], repo=data.repo, repos=repos, answer=answer, fault=fault)
+    page = Page("Ask", "ask", services.clock.now())
+    return pages.response("ask.html", page=page, view=view, status=200 if fault is None else 422)
+
+
+async def _whole(form: Question, services: Services) -> Answer:
+    question = form.question.strip()
+    if not question or len(question) > LONGEST_QUESTION:
+        raise InvalidInput(f"A question has 1 to {LONGEST_QUESTION:,} characters.", remedy="Shorten it and ask again.")
+    scope = Scope(services.registry.project("default").id, (RepoId(form.repo),) if form.repo else ())
+    async for event in services.answerer.ask(question, scope=scope):
+        if event.type == "done" and event.answer is not None:
+            return event.answer
+    raise Unavailable("The answer broke off before its end.", remedy="Ask again.")
+
+
+def answer_view(answer: Answer) -> AnswerView:
+    """Return *answer* in the words of the page."""
+    words = WORDS[answer.kind]
+    cards = tuple(Evidence.of(citation, language=language_of(citation.span.path, b"")) for citation in answer.evidence)
+    links = {card.n: card.place.href for card in cards}
+    gate = answer.gate
+    return AnswerView(
+        words=words,
+        silence=f"{words.silence} {gate.reason}".strip() if gate is not None and not gate.passed else words.silence,
+        scope=" · ".join(_freshness(fresh) for fresh in answer.freshness),
+        count=f"{sum(card.verified for card in cards)} of {len(cards)} verified at their commit",
+        made=_made(answer),
+        sentences=tuple(
+            Said(said.text, tuple(Cite(n, links.get(n, f"#e{n}")) for n in said.cites)) for said in answer.sentences
+        ),
+        struck=tuple(StruckClaim(claim.text, claim.reason) for claim in answer.struck),
+        evidence=cards,
+        warnings=answer.warnings,
+        timings=tuple(answer.timings.items()),
+    )
+
+
+def _freshness(fresh: Freshness) -> str:
+    if fresh.behind is None:
+        state = "source not readable"
+    elif fresh.behind:
+        state = f"{count(fresh.behind, 'commit')} behind"
+    else:
+        state = "index current"
+    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}, {state}"
+
+
+def _made(answer: Answer) -> str:
+    spent = answer.timings.get("total")
+    parts = [answer.model, duration(spent / 1000) if spent is not None else ""]
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,205 @@
+"""Repositories: all of them, and one with its jobs and what was left out of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlencode
+
+from litestar import Response, get, post
+from litestar.params import PathParameter, QueryParameter, URLEncodedBody
+from litestar.response import Redirect
+
+from appliance.base.paths import display
+from appliance.codeintel.registry import Project, Repo
+from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
+from appliance.console.render import Fault, Page, Renderer
+from appliance.console.wiring import Pages, Wired
+from appliance.errors import ApplianceError, InvalidInput, NotFound, StoreCorrupt
+from appliance.services import Services
+
+Which = Annotated[str, PathParameter(max_length=100, description="Id or name.")]
+
+_PER_PAGE: Final = 50
+_JOBS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NewRepo:
+    """The form that adds one."""
+
+    source: str = ""
+    name: str = ""
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The name that a person typed to remove a repository."""
+
+    confirm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReposView:
+    """All repositories."""
+
+    rows: tuple[RepoRow, ...]
+    projects: tuple[Project, ...]
+    busy: bool
+    form: NewRepo
+    fault: Fault | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRow:
+    """One file that the index does not hold, safe to show."""
+
+    path: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepoView:
+    """One repository."""
+
+    row: RepoRow
+    languages: tuple[tuple[str, int], ...]
+    encodings: tuple[tuple[str, int], ...]
+    reasons: tuple[tuple[str, int], ...]
+    reason: str
+    left_out: tuple[LeftOutRow, ...]
+    previous: str
+    next: str
+    jobs: tuple[JobRow, ...]
+    removing: bool
+    fault: Fault | None
+
+
+@get("/repos", sync_to_thread=True)
+def show_all(services: Wired, pages: Pages) -> Response[str]:
+    """Show every repository and the form that adds one."""
+    return _all(services, pages, form=NewRepo(), fault=None)
+
+
+@post("/repos", sync_to_thread=True)
+def add(data: URLEncodedBody[NewRepo], services: Wired, pages: Pages) -> Response[str] | Redirect:
+    """Add a repository, have it indexed, and go to its page; on an error the form comes back as it was."""
+    try:
+        source = data.source.strip()
+        if not source.startswith("/"):
+            raise InvalidInput("The path must be absolute.", remedy="Begin it with a slash, as the machine sees it.")
+        project = services.registry.project("default").id
+        repo = services.registry.add_repo(
+            project, Path(source), name=data.name.strip() or None, branch=data.branch.strip() or None
+        )
+        services.index(repo.id)
+    except ApplianceError as exc:
+        return _all(services, pages, form=data, fault=Fault.of(exc))
+    return Redirect(f"/repos/{repo.id}", status_code=303)
+
+
+@get("/repos/{repo_id:str}", sync_to_thread=True)
+def show_one(
+    repo_id: Which,
+    services: Wired,
+    pages: Pages,
+    reason: Annotated[str, QueryParameter(max_length=40)] = "",
+    offset: Annotated[int, QueryParameter(ge=0, le=10_000_000)] = 0,
+) -> Response[str]:
+    """Show one repository."""
+    repo = services.registry.repo(repo_id)
+    return _one(repo, services, pages, reason=reason, offset=offset)
+
+
+@post("/repos/{repo_id:str}/refresh", sync_to_thread=True)
+def refresh(repo_id: Which, services: Wired) -> Redirect:
+    """Have the repository read again."""
+    repo = services.registry.repo(repo_id)
+    services.index(repo.id)
+    return Redirect(f"/repos/{repo.id}", status_code=303)
+
+
+@post("/repos/{repo_id:str}/remove", sync_to_thread=True)
+def remove(
+    repo_id: Which,
+    data: URLEncodedBody[Confirmation],
+    services: Wired,
+    pages: Pages,
+) -> Response[str] | Redirect:
+    """Remove the repository if its name was typed."""
+    repo = services.registry.repo(repo_id)
+    if data.confirm.strip() != repo.name:
+        fault = Fault("The name does not match, so nothing was removed.", f"Type {repo.name} to remove it.", "invalid_input")
+        return _one(repo, services, pages, fault=fault)
+    services.drop(repo.id)
+    return Redirect("/repos", status_code=303)
+
+
+def _all(services: Services, pages: Renderer, *, form: NewRepo, fault: Fault | None) -> Response[str]:
+    rows = tuple(repo_row(repo, services) for repo in services.registry.repos())
+    view = ReposView(
+        rows=rows,
+        projects=tuple(services.registry.projects()),
+        busy=any(row.running for row in rows),
+        form=form,
+        fault=fault,
+    )
+    page = Page("Repositories", "repos", services.clock.now())
+    return pages.response("repos.html", page=page, view=view, status=422 if fault else 200)
+
+
+def _one(
+    repo: Repo, services: Services, pages: Renderer, *, reason: str = "", offset: int = 0, fault: Fault | None = None
+) -> Response[str]:
+    row = repo_row(repo, services)
+    held = _held(repo, services, reason=reason, offset=offset)
+    jobs = services.jobs.list(key=repo.id, limit=_JOBS)
+    view = RepoView(
+        row=row,
+        languages=held.languages,
+        encodings=held.encodings,
+        reasons=held.reasons,
+        reason=reason,
+        left_out=held.left_out[:_PER_PAGE],
+        previous=_address(repo, reason=reason, offset=max(0, offset - _PER_PAGE)) if offset else "",
+        next=_address(repo, reason=reason, offset=offset + _PER_PAGE) if len(held.left_out) > _PER_PAGE else "",
+        jobs=tuple(job_row(job, names={repo.id: repo.name}) for job in jobs),
+        removing=fault is not None,
+        fault=fault,
+    )
+    page = Page(repo.name, "repos", services.clock.now())
+    return pages.response("repo.html", page=page, view=view, status=422 if fault else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    languages: tuple[tuple[str, int], ...] = ()
+    encodings: tuple[tuple[str, int], ...] = ()
+    reasons: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[LeftOutRow, ...] = ()
+
+
+def _held(repo: Repo, services: Services, *, reason: str, offset: int) -> _Held:
+    try:
+        generation = services.generations.published(repo.id)
+    except (NotFound, StoreCorrupt):
+        return _Held()
+    info = generation.info
+    rows = generation.left_out(reason=reason or None, offset=offset, limit=_PER_PAGE + 1)
+    return _Held(
+        languages=_ranked(info.languages),
+        encodings=tuple(pair for pair in _ranked(info.encodings) if pair[0] != "utf-8"),
+        reasons=_ranked(info.left_out),
+        left_out=tuple(LeftOutRow(display(row.path), row.reason, display(row.detail)) for row in rows),
+    )
+
+
+def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(((name, files) for name, files in counts.items() if files), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _address(repo: Repo, *, reason: str, offset: int) -> str:
+    query = ({"reason": reason} if reason else {}) | ({"offset": str(offset)} if offset else {})
+    return f"/repos/{repo.id}" + (f"?{urlencode(query)}" if query else "") + "#left-out"

@@ -1,0 +1,134 @@
+"""Search: a plain GET form; with script only the results are exchanged."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+from urllib.parse import urlencode
+
+from litestar import Response, get
+from litestar.params import QueryParameter
+
+from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
+from appliance.console.code import Excerpt, Place, excerpt
+from appliance.console.render import Fault, Page
+from appliance.console.wiring import Pages, Wired
+from appliance.errors import ApplianceError
+from appliance.ids import RepoId
+from appliance.services import Services
+
+LONGEST_QUERY: Final = 1000
+_PER_PAGE: Final = 10
+_LAST_OFFSET: Final = 190
+_CODE_LINES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HitView:
+    """One result. ``share`` is its score against the best one's, 0 to 1."""
+
+    place: Place
+    symbol: str
+    kind: str
+    score: str
+    share: float
+    why: tuple[str, ...]
+    code: Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was found and what it rests on."""
+
+    hits: tuple[HitView, ...]
+    first: int
+    last: int
+    total: int
+    truncated: bool
+    milliseconds: float
+    signals: tuple[str, ...]
+    freshness: tuple[Freshness, ...]
+    warnings: tuple[str, ...]
+    timings: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchView:
+    """The page."""
+
+    query: str
+    repo: str
+    repos: tuple[str, ...]
+    response: Results | None = None
+    previous: str = ""
+    next: str = ""
+    fault: Fault | None = None
+
+
+@get("/search")
+async def show(
+    services: Wired,
+    pages: Pages,
+    q: Annotated[str, QueryParameter(max_length=LONGEST_QUERY)] = "",
+    repo: Annotated[str, QueryParameter(max_length=100)] = "",
+    offset: Annotated[int, QueryParameter(ge=0, le=_LAST_OFFSET)] = 0,
+) -> Response[str]:
+    """Search when there is a query, else say how to."""
+    names = tuple(known.name for known in services.registry.repos())
+    query = q.strip()
+    view = SearchView(query=query, repo=repo, repos=names)
+    if query:
+        try:
+            view = await _found(view, services, offset=offset)
+        except ApplianceError as exc:
+            view = SearchView(query=query, repo=repo, repos=names, fault=Fault.of(exc))
+    title = f"{query} · Search" if query else "Search"
+    page = Page(title, "search", services.clock.now())
+    return pages.response("search.html", page=page, view=view, status=200 if view.fault is None else 422)
+
+
+async def _found(asked: SearchView, services: Services, *, offset: int) -> SearchView:
+    project = services.registry.project("default").id
+    repos: tuple[RepoId, ...] = (services.registry.repo(asked.repo).id,) if asked.repo else ()
+    scope = Scope(project, repos)
+    response = await services.searcher.search(asked.query, scope=scope, limit=_PER_PAGE, offset=offset)
+    more = len(response.hits) == _PER_PAGE and offset + _PER_PAGE < response.total and offset + _PER_PAGE <= _LAST_OFFSET
+    return SearchView(
+        query=asked.query,
+        repo=asked.repo,
+        repos=asked.repos,
+        response=_results(response, offset=offset),
+        previous=_address(asked, offset=max(0, offset - _PER_PAGE)) if offset else "",
+        next=_address(asked, offset=offset + _PER_PAGE) if more else "",
+    )
+
+
+def _results(response: SearchResponse, *, offset: int) -> Results:
+    best = max((hit.score for hit in response.hits), default=0.0)
+    return Results(
+        hits=tuple(_hit(hit, best=best) for hit in response.hits),
+        first=offset + 1,
+        last=offset + len(response.hits),
+        total=response.total,
+        truncated=response.truncated,
+        milliseconds=response.timings.get("total", sum(response.timings.values())),
+        signals=response.signals,
+        freshness=response.freshness,
+        warnings=response.warnings,
+        timings=tuple(response.timings.items()),
+    )
+
+
+def _hit(hit: Hit, *, best: float) -> HitView:
+    return HitView(
+        place=Place.of(hit.span),
+        symbol=hit.symbol,
+        kind=hit.kind,
+        score=f"{hit.score:.2f}",
+        share=round(max(0.0, hit.score / best), 3) if best > 0 else 0.0,
+        why=hit.why,
+        code=excerpt(hit.text, language=hit.language, start=hit.span.start_line, limit=_CODE_LINES),
+    )
+
+
+def _address(asked: SearchView, *, offset: int) -> str:
+    query = {"q": asked.query} | ({"repo": asked.repo} if asked.repo else {}) | ({"offset": str(offset)} if offset else {})
+    return f"/search?{urlencode(query)}"
