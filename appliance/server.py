@@ -17,6 +17,7 @@ from appliance.api.guards import Gate, permitted
 from appliance.api.v1.routes import PREFIX, routes
 from appliance.base import log
 from appliance.config import load
+from appliance.console.site import router
 from appliance.services import CLI_KEY, Services, build
 
 MAX_BODY: Final = 1_000_000
@@ -39,7 +40,7 @@ def create_app(services: Services | None = None) -> Litestar:
             served.close()
 
     app = Litestar(
-        routes(),
+        [*routes(), router()],
         dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
         guards=[permitted],
         exception_handlers=problems.handlers(),
