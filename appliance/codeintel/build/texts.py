@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from appliance.base.paths import display
-from appliance.codeintel.parse.encoding import decode
+from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
 from appliance.ids import BlobId
@@ -32,7 +32,7 @@ def chunk_texts(generation: Generation, source: Source, chunks: Sequence[int]) -
         for file, group in batch:
             wanted.setdefault(generation.files.blobs[file], []).extend(group)
         for blob, content in source.read(blobs):
-            lines = decode(content)[0].split("\n")
+            lines = decode(content).lines()
             for chunk in wanted.pop(blob):
                 yield ChunkText(chunk, _text(generation, chunk, lines))
         for group in wanted.values():

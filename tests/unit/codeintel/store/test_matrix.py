@@ -11,7 +11,8 @@ from appliance.errors import InvalidInput, StoreCorrupt
 
 def unit(count: int, dimensions: int = 384) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     rows = np.random.default_rng(1).standard_normal((count, dimensions)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
 
 
 def matrix_of(count: int) -> VectorMatrix:

@@ -1,0 +1,169 @@
+"""How a process that searches sees what another one publishes."""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appliance.base.sqlite import connect
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.store.code import CodeStore, MatrixRow
+from appliance.codeintel.store.generation import GenerationInfo
+from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.matrix import VectorMatrix, VectorState, matrix_folder, write_matrix
+from appliance.config import Index
+from appliance.errors import NotFound, StoreCorrupt
+from appliance.ids import CommitId
+from tests.support.clock import FakeClock
+from tests.support.generations import data_at, facts_of, publish
+from tests.support.repos import commit, git, make_repo
+
+
+class Appliance:
+    """A registry, its readers, and a second connection that stands for the worker."""
+
+    def __init__(self, root: Path) -> None:
+        paths = data_at(root / "data")
+        self.clock = FakeClock()
+        self.registry = Registry(connect(paths.global_db), paths=paths, limits=Index(), clock=self.clock)
+        self.source = make_repo(root, {"a.py": "x = 1\n"})
+        self.repo: Repo = self.registry.add_repo(self.registry.add_project("default").id, self.source)
+        self.generations = Generations(self.registry, paths=paths, clock=self.clock)
+        self.store = CodeStore(paths.project(self.repo.project))
+
+    def publish(self, text: str) -> GenerationInfo:
+        head = git(self.source, "rev-parse", "main").decode().strip()
+        return publish(self.store, self.repo.id, {"a.py": facts_of(text)}, commit=head)
+
+    def close(self) -> None:
+        self.generations.close()
+        self.store.close()
+        self.registry.close()
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[Appliance]:
+    appliance = Appliance(tmp_path)
+    yield appliance
+    appliance.close()
+
+
+def test_a_repo_that_was_never_indexed_is_not_found_and_says_what_to_do(appliance: Appliance) -> None:
+    with pytest.raises(NotFound) as caught:
+        appliance.generations.published(appliance.repo.id)
+    assert caught.value.remedy
+
+
+def test_the_same_handle_comes_back_until_something_newer_is_published(appliance: Appliance) -> None:
+    appliance.publish("one")
+    first = appliance.generations.published(appliance.repo.id)
+    assert appliance.generations.published(appliance.repo.id) is first
+    newer = appliance.publish("two")
+    assert appliance.generations.published(appliance.repo.id).info == newer
+    assert first.lexical.chunks(["one"], 1)[0].tolist() == [0]  # a reader keeps what it holds
+
+
+def test_asking_whether_something_newer_was_published_costs_less_than_a_millisecond(appliance: Appliance) -> None:
+    appliance.publish("one")
+    appliance.generations.published(appliance.repo.id)
+    times = []
+    for _ in range(50):
+        start = time.perf_counter()
+        appliance.generations.published(appliance.repo.id)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.001
+
+
+def test_a_newer_vector_matrix_is_seen_and_the_rest_is_shared(appliance: Appliance) -> None:
+    info = appliance.publish("one")
+    before = appliance.generations.published(appliance.repo.id)
+    assert before.vectors is None
+    _fill(appliance, info, serial=1)
+    after = appliance.generations.published(appliance.repo.id)
+    assert after.vectors is not None
+    assert after.vectors.mask.tolist() == [True]
+    assert after.lexical is before.lexical
+    assert (before.info.vectors, after.info.vectors) == (0, 1)
+    assert appliance.generations.freshness(appliance.repo.id).vectors == 1.0
+
+
+def test_a_matrix_that_is_gone_though_its_row_says_otherwise_is_corrupt(appliance: Appliance) -> None:
+    info = appliance.publish("one")
+    _fill(appliance, info, serial=1)
+    shutil.rmtree(matrix_folder(appliance.store.paths.generations / info.id, 1))
+    with pytest.raises(StoreCorrupt):
+        appliance.generations.published(appliance.repo.id)
+
+
+def test_readers_see_whole_generations_only_while_new_ones_are_published_and_old_ones_swept(appliance: Appliance) -> None:
+    appliance.publish("word0")
+    stop = threading.Event()
+    seen: list[str] = []
+    faults: list[BaseException] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                generation = appliance.generations.published(appliance.repo.id)
+                assert generation.info.files == len(generation.files) == generation.lexical.count
+                seen.append(generation.info.id)
+            except BaseException as exc:  # noqa: BLE001 - whatever a reader meets is the finding
+                faults.append(exc)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 8):
+        appliance.publish(f"word{number}")
+        appliance.store.retire(live={appliance.repo.id})
+        appliance.store.sweep()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    assert len(set(seen)) > 1
+
+
+def test_freshness_counts_the_commits_that_are_not_indexed_and_asks_again_after_two_seconds(appliance: Appliance) -> None:
+    info = appliance.publish("one")
+    fresh = appliance.generations.freshness(appliance.repo.id)
+    assert (fresh.commit, fresh.branch, fresh.behind, fresh.vectors) == (info.commit, "main", 0, 0.0)
+    commit(appliance.source, {"b.py": "y = 2\n"})
+    assert appliance.generations.freshness(appliance.repo.id).behind == 0
+    appliance.clock.advance(2.1)
+    assert appliance.generations.freshness(appliance.repo.id).behind == 1
+
+
+def test_an_index_answers_after_its_repository_has_vanished(appliance: Appliance) -> None:
+    appliance.publish("one")
+    shutil.rmtree(appliance.source)
+    generation = appliance.generations.published(appliance.repo.id)
+    assert generation.lexical.chunks(["one"], 1)[0].tolist() == [0]
+    assert appliance.generations.freshness(appliance.repo.id).behind is None
+    with pytest.raises(NotFound):
+        appliance.generations.source(appliance.repo.id)
+
+
+def test_a_source_that_is_open_when_its_repository_vanishes_gives_typed_errors(appliance: Appliance) -> None:
+    info = appliance.publish("one")
+    source = appliance.generations.source(appliance.repo.id)
+    blob = source.locate(commit=CommitId(info.commit), path="a.py")
+    assert blob is not None
+    assert source.blob(blob) == b"x = 1\n"
+    assert appliance.generations.source(appliance.repo.id) is source
+    shutil.rmtree(appliance.source)
+    assert appliance.generations.freshness(appliance.repo.id).behind is None
+
+
+def _fill(appliance: Appliance, info: GenerationInfo, *, serial: int) -> None:
+    rows = np.ones((info.chunks, 8), dtype=np.int8)
+    state = np.full(info.chunks, VectorState.PRESENT, dtype=np.uint8)
+    matrix = VectorMatrix("m", rows, np.ones(info.chunks, dtype=np.float32), state)
+    write_matrix(matrix_folder(appliance.store.paths.generations / info.id, serial), matrix)
+    row = MatrixRow(serial=serial, model="m", embedded=info.chunks, skipped=0, failed=0)
+    assert appliance.store.publish_matrix(info.id, row)
