@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from appliance.base.paths import display
+from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.results import Citation, Span
 from appliance.codeintel.source.base import Source
 from appliance.errors import ApplianceError, NotFound
@@ -55,11 +56,8 @@ class Texts:
 
 
 def split_lines(content: bytes) -> tuple[str, ...]:
-    """Return the lines of a file as the index counts them: parted by line feeds, without carriage returns at their ends."""
-    text = _decoded(content)
-    if not text:
-        return ()
-    return tuple(line.removesuffix("\r") for line in text.removesuffix("\n").split("\n"))
+    """Return the lines of a file as the index counts them, without their ends."""
+    return tuple(decode(content).lines())
 
 
 def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str]]:
@@ -108,12 +106,3 @@ def _stands(span: Span, texts: Texts) -> bool:
     if located != span.blob or not 1 <= span.start_line <= span.end_line:
         return False
     return span.end_line <= len(texts.lines(span.repo, span.blob))
-
-
-def _decoded(content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", "replace")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")

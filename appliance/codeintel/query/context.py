@@ -26,6 +26,7 @@ PACK_TOKENS = 800  # 12 seconds to the first token on two quiet cores and a 1.5B
 WHOLE_FUNCTION_LINES = 40
 _CHARACTERS_A_TOKEN = 3.3
 _HEADING_TOKENS = 4  # brackets, number and line ends
+_MERGED_LINES = 60  # overlapping places become one up to this length
 _MOST_TRIED = 40  # candidates; those after that are far from the question
 _FILE_DECAY = 0.35
 _WHOLE = frozenset({"function", "method", "constructor", "class", "struct", "interface", "enum", "trait", "type", "macro"})
@@ -139,19 +140,16 @@ class _Draft:
         return len(self._held) >= self._most
 
     def add(self, chunk: Place, whole: Place) -> None:
-        """Take *whole*, or, where only that fits the model's budget, the *chunk* in it."""
+        """Take *whole*, or, where only that fits the model's budget, the *chunk* in it; no line a second time."""
         for held in self._held:
-            if _touch(held.place, whole):
-                self._grow(held, whole)
-                return
-        for place in dict.fromkeys((whole, chunk)):
-            text = self._text(place)
-            cost = _cost(place, text)
-            if text and cost <= self._left:
-                break
-        else:
-            place, text = self._cut(chunk) if not self._held else (whole, self._text(whole))
-            cost = _cost(place, text) if not self._held else 0
+            if _overlap(held.place, whole):
+                if self._grow(held, whole):
+                    return
+                rest, fresh = _without(whole, held.place), _without(chunk, held.place)
+                if rest is None:
+                    return
+                whole, chunk = rest, fresh or rest
+        place, text, cost = self._fitting(chunk, whole)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         if text and digest in self._seen:
             return
@@ -159,21 +157,38 @@ class _Draft:
         self._left -= cost
         self._held.append(_Held(place, text, cost))
 
+    def _fitting(self, chunk: Place, whole: Place) -> tuple[Place, str, int]:
+        """Return what of a candidate to take, its text, and what that costs the model's budget: 0 for the card alone."""
+        for place in dict.fromkeys((whole, chunk)):
+            text = self._text(place)
+            cost = _cost(place, text)
+            if text and cost <= self._left:
+                return place, text, cost
+        if self._held:
+            return whole, self._text(whole), 0
+        place, text = self._cut(chunk)
+        return place, text, _cost(place, text)
+
     def done(self) -> Pack:
         numbered = list(enumerate(self._held, start=1))
         blocks = tuple(Block(n, _heading(held.place), held.text) for n, held in numbered if held.cost and held.text)
         return Pack(tuple(held.place for _, held in numbered), blocks)
 
-    def _grow(self, held: _Held, other: Place) -> None:
+    def _grow(self, held: _Held, other: Place) -> bool:
+        """Let *held* take in *other*, which overlaps it, and say whether that could be."""
         start, end = min(held.place.start_line, other.start_line), max(held.place.end_line, other.end_line)
-        if (start, end) == (held.place.start_line, held.place.end_line):
-            return
         grown = replace(held.place, start_line=start, end_line=end)
+        if grown == held.place:
+            return True
+        if end - start >= _MERGED_LINES:
+            return False
         text = self._text(grown)
         cost = _cost(grown, text) if held.cost else 0
-        if cost - held.cost <= self._left:
-            self._left -= cost - held.cost
-            held.place, held.text, held.cost = grown, text, cost
+        if cost - held.cost > self._left:
+            return False
+        self._left -= cost - held.cost
+        held.place, held.text, held.cost = grown, text, cost
+        return True
 
     def _cut(self, place: Place) -> tuple[Place, str]:
         """Return the first lines of *place*, as many as the budget lets through, at least one."""
@@ -228,13 +243,22 @@ def _file_worth(gathered: Gathered) -> Floats:
     return np.array([1 / (1 + _FILE_DECAY * ranks[int(file)]) for file in files], dtype=np.float32)
 
 
-def _touch(held: Place, other: Place) -> bool:
-    """Say whether two places overlap or follow each other without a gap."""
+def _overlap(held: Place, other: Place) -> bool:
     return (
         (held.repo, held.path) == (other.repo, other.path)
-        and other.start_line <= held.end_line + 1
-        and held.start_line <= other.end_line + 1
+        and other.start_line <= held.end_line
+        and held.start_line <= other.end_line
     )
+
+
+def _without(place: Place, held: Place) -> Place | None:
+    """Return the longer part of *place* before or after *held*, or None when nothing of it is left."""
+    if not _overlap(held, place):
+        return place
+    before = replace(place, end_line=held.start_line - 1)
+    after = replace(place, start_line=held.end_line + 1)
+    longer = max(before, after, key=lambda part: part.end_line - part.start_line)
+    return longer if longer.end_line >= longer.start_line else None
 
 
 def _heading(place: Place) -> str:

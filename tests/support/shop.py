@@ -1,0 +1,180 @@
+"""A small real repository, indexed by the real pipeline: what tests of questions and answers ask about."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.base.clock import SystemClock
+from appliance.base.paths import DataPaths
+from appliance.base.sqlite import connect
+from appliance.codeintel.answer import Answerer
+from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.needs import ChatModel
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import SCHEMA, Project, Registry, Repo
+from appliance.codeintel.results import Answer, AnswerEvent, Scope
+from appliance.codeintel.store.generations import Generations
+from appliance.config import Index
+from tests.support.repos import make_repo
+
+STORE = '''"""Where models are kept, by digest."""
+
+import hashlib
+
+
+class DigestMismatch(Exception):
+    """A file is not what the catalogue says."""
+
+
+def digest_of(path):
+    """Return the sha256 of the file at *path*."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class ModelStore:
+    """Model files in one folder."""
+
+    root = "models"
+
+    def __init__(self, catalog):
+        self.catalog = catalog
+
+    def verify(self, name):
+        """Compare the digest of the installed model with the one in the catalogue."""
+        wanted = self.catalog[name].sha256
+        found = digest_of(self.path(name))
+        if found != wanted:
+            raise DigestMismatch(name)
+        return found
+
+    def path(self, name):
+        return f"{self.root}/{name}"
+'''
+
+POOL = '''"""Engines that are started, watched and restarted."""
+
+
+class EnginePool:
+    """Knows every engine by its role."""
+
+    def __init__(self, starter):
+        self.starter = starter
+        self.engines = {}
+
+    def restart(self, role):
+        """Stop the engine of *role* if it runs, and start it again."""
+        running = self.engines.pop(role, None)
+        if running is not None:
+            running.terminate()
+        self.engines[role] = self.starter.start(role)
+
+    def health(self, role):
+        return "ready" if role in self.engines else "down"
+'''
+
+TEXT = '''"""Text on its way to a terminal."""
+
+
+def verify(text):
+    """Return *text* if it can be printed."""
+    if not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+def shorten(text, width=80):
+    return text if len(text) <= width else text[: width - 1] + "…"
+'''
+
+SERVER = """package main
+
+import "net/http"
+
+// Server answers requests for pages.
+type Server struct {
+\tAddress string
+}
+
+// Serve listens until the process ends.
+func (s *Server) Serve() error {
+\treturn http.ListenAndServe(s.Address, nil)
+}
+
+func main() {
+\t(&Server{Address: ":8080"}).Serve()
+}
+"""
+
+TESTS = """from shop.store import ModelStore
+
+
+def test_verify_compares_the_digest_of_the_model_with_the_catalogue():
+    assert ModelStore({}).verify("a model's digest is verified here")
+"""
+
+FILES: Mapping[str, str] = {
+    "README.md": "# Shop\n\nKeeps models and runs engines.\n",
+    "cmd/server/main.go": SERVER,
+    "shop/__init__.py": "",
+    "shop/pool.py": POOL,
+    "shop/store.py": STORE,
+    "shop/util/text.py": TEXT,
+    "tests/test_store.py": TESTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """An appliance's code intelligence over repositories in a temporary folder. Without an embedder: words alone."""
+
+    folder: Path
+    paths: DataPaths
+    registry: Registry
+    generations: Generations
+    project: Project
+
+    @property
+    def scope(self) -> Scope:
+        """Everything that was added."""
+        return Scope(self.project.id)
+
+    def add(self, name: str, files: Mapping[str, str] = FILES, *, index: bool = True) -> Repo:
+        """Make the git repository *name* of *files*, register it, and index it unless told not to."""
+        repo = self.registry.add_repo(self.project.id, make_repo(self.folder, files, name=name))
+        if index:
+            indexer = Indexer(self.registry, paths=self.paths, limits=Index(workers=1), clock=SystemClock())
+            indexer.index(repo.id, progress=lambda *_: None, check=lambda: None)
+        return repo
+
+    def searcher(self) -> Searcher:
+        """Return a searcher without an embedder."""
+        return Searcher(self.generations, None, SystemClock())
+
+    def answerer(self, chat: ChatModel | None = None, *, pack_tokens: int = 800) -> Answerer:
+        """Return an answerer that asks *chat*."""
+        return Answerer(self.generations, self.searcher(), chat, SystemClock(), pack_tokens=pack_tokens)
+
+    def close(self) -> None:
+        """Let go of all databases."""
+        self.generations.close()
+        self.registry.close()
+
+
+def open_shop(folder: Path) -> Shop:
+    """Return an empty shop in *folder*; the caller closes it."""
+    paths = DataPaths(folder / "data")
+    paths.root.mkdir(parents=True)
+    clock = SystemClock()
+    conn = connect(paths.global_db, migrations=(SCHEMA,))
+    registry = Registry(conn, paths=paths, limits=Index(workers=1), clock=clock)
+    generations = Generations(registry, paths=paths, clock=clock)
+    return Shop(folder, paths, registry, generations, registry.add_project("default"))
+
+
+async def whole(events: AsyncIterator[AnswerEvent]) -> tuple[list[AnswerEvent], Answer]:
+    """Return every event, and the answer of the last one."""
+    seen = [event async for event in events]
+    last = seen[-1].answer
+    assert last is not None
+    return seen, last

@@ -1,0 +1,22 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.shop import Shop, open_shop
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """One indexed repository that no test changes."""
+    made = open_shop(tmp_path_factory.mktemp("shop"))
+    made.add("shop")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Make an empty one, for a test that adds or breaks something."""
+    made = open_shop(tmp_path_factory.mktemp("own"))
+    yield made
+    made.close()

@@ -1,0 +1,123 @@
+import pytest
+
+from appliance.codeintel.query.structure import MAX_LISTED, Code, StructureAnswer, answer
+from appliance.codeintel.questions import classify
+from tests.support.shop import Shop
+
+
+def ask(shop: Shop, question: str) -> StructureAnswer | None:
+    query = classify(question)
+    assert query is not None
+    repo = shop.registry.repos(shop.project.id)[0]
+    return answer(query, code=[Code(shop.generations.published(repo.id), repo.name)])
+
+
+def said(shop: Shop, question: str) -> list[str]:
+    found = ask(shop, question)
+    assert found is not None
+    assert all(1 <= n <= len(found.places) for sentence in found.sentences for n in sentence.cites)
+    assert all(sentence.cites for sentence in found.sentences)
+    return [sentence.text for sentence in found.sentences]
+
+
+def test_a_class_is_found_by_its_name(shop: Shop) -> None:
+    assert said(shop, "Where is EnginePool defined?") == ["`EnginePool` is defined in shop/pool.py:4 (class)."]
+
+
+def test_a_method_is_found_by_its_qualified_name_and_belongs_to_its_class(shop: Shop) -> None:
+    (sentence,) = said(shop, "where is EnginePool.restart defined")
+    assert sentence == "`EnginePool.restart` is defined in shop/pool.py:11 (method of `EnginePool`)."
+
+
+def test_a_name_may_be_qualified_by_its_module(shop: Shop) -> None:
+    assert len(said(shop, "where is shop.util.text.verify defined")) == 1
+    assert len(said(shop, "where is shop.store.ModelStore.verify defined")) == 1
+
+
+def test_every_definition_of_a_name_is_listed(shop: Shop) -> None:
+    places = {sentence.split(" is defined in ")[1].split(":")[0] for sentence in said(shop, "Where is verify defined?")}
+    assert places == {"shop/store.py", "shop/util/text.py"}
+
+
+def test_a_go_type_and_its_method_are_found(shop: Shop) -> None:
+    assert said(shop, "where is the Server struct")[0].startswith("`Server` is defined in cmd/server/main.go:6 ")
+    assert "cmd/server/main.go:11" in said(shop, "where is Server.Serve defined")[0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is ModelShelf defined?",
+        "where is catalogue defined",
+        "what is in shop/shelf",
+        "signature of Nothing",
+        "X methods",
+    ],
+)
+def test_what_does_not_exist_is_no_question_of_structure(shop: Shop, question: str) -> None:
+    assert ask(shop, question) is None
+
+
+def test_an_ordinary_word_does_not_match_a_mere_variable(shop: Shop) -> None:
+    """``root`` is a class variable here; "where is root defined" more likely means something else."""
+    assert ask(shop, "where is root defined") is None
+
+
+def test_a_file_lists_what_it_defines_at_the_top(shop: Shop) -> None:
+    sentences = said(shop, "What does shop/store.py define?")
+    assert sentences[0].startswith("shop/store.py (")
+    assert [sentence.split("`")[1] for sentence in sentences[1:]] == ["DigestMismatch", "digest_of", "ModelStore"]
+
+
+@pytest.mark.parametrize("name", ["store.py", "shop.store", "shop/store", "./shop/store.py"])
+def test_a_file_may_be_named_by_its_end_or_as_a_module(shop: Shop, name: str) -> None:
+    assert said(shop, f"what is in {name}")[0].startswith("shop/store.py (")
+
+
+def test_a_folder_lists_its_files_and_folders(shop: Shop) -> None:
+    sentences = said(shop, "What is in the package shop?")
+    assert sentences[0] == "shop/ holds 3 files and 1 folder (util/)."
+    assert "store.py defines `DigestMismatch`, `digest_of`, `ModelStore`." in sentences
+
+
+def test_a_folder_of_folders_only_is_listed_too(shop: Shop) -> None:
+    assert said(shop, "what is in cmd")[0] == "cmd/ holds 1 folder (server/)."
+
+
+def test_a_class_lists_its_methods(shop: Shop) -> None:
+    sentences = said(shop, "What methods does ModelStore have?")
+    assert sentences[0].startswith("`ModelStore` (class, shop/store.py:")
+    assert [sentence.split("`")[1] for sentence in sentences[1:]] == ["__init__", "verify", "path"]
+
+
+def test_what_is_in_a_class_is_its_members(shop: Shop) -> None:
+    assert any("`restart`" in sentence for sentence in said(shop, "what is in EnginePool"))
+
+
+def test_a_signature_is_given_as_written(shop: Shop) -> None:
+    (sentence,) = said(shop, "signature of shorten")
+    assert "def shorten(text, width=80)" in sentence
+    assert "shop/util/text.py:11" in sentence
+
+
+def test_a_long_list_is_cut_and_says_so(own_shop: Shop) -> None:
+    files = {f"part{n:02}/lib.py": "def same():\n    return 1\n" + f"# {n}\n" for n in range(MAX_LISTED + 5)}
+    own_shop.add("many", files)
+    found = ask(own_shop, "where is `same` defined")
+    assert found is not None
+    assert len(found.sentences) == MAX_LISTED
+    assert found.warnings == (f"{MAX_LISTED} of {MAX_LISTED + 5} definitions of `same` are listed.",)
+
+
+def test_tests_come_after_the_code_that_they_test(own_shop: Shop) -> None:
+    text = "class Thing:\n    pass\n"
+    own_shop.add("mixed", {"a/tests/test_thing.py": text + "# t\n", "src/thing.py": text})
+    places = [sentence.split(" in ")[1].split(":")[0] for sentence in said(own_shop, "where is Thing defined")]
+    assert places == ["src/thing.py", "a/tests/test_thing.py"]
+
+
+def test_a_place_shows_at_most_forty_lines(own_shop: Shop) -> None:
+    own_shop.add("long", {"big.py": "class Big:\n" + "".join(f"    x{n} = {n}\n" for n in range(200))})
+    found = ask(own_shop, "where is Big defined")
+    assert found is not None
+    assert (found.places[0].start_line, found.places[0].end_line) == (1, 40)
