@@ -99,14 +99,7 @@ class _Chunks(AsyncIterator[bytes]):
         if item is None or isinstance(item, _End):
             raise StopAsyncIteration
         if isinstance(item, Exception):
-            problem = problem_of(item, request_id=self._request_id)
-            _log.warning(
-                "stream.failed",
-                request=self._request_id,
-                code=problem.code,
-                exc_info=item if problem.status >= 500 else None,
-            )
-            item = Event("error", encoded(problem).decode())
+            return self._failure(item).encoded()
         return item.encoded()
 
     def _failure(self, error: Exception) -> Event:

@@ -72,13 +72,21 @@ class Worker:
     """
 
     def __init__(
-        self, queue: JobQueue, handlers: Mapping[str, Handler], *, name: str, clock: Clock, stuck: float = _STUCK_S
+        self,
+        queue: JobQueue,
+        handlers: Mapping[str, Handler],
+        *,
+        name: str,
+        clock: Clock,
+        stuck: float = _STUCK_S,
+        heartbeat: float = HEARTBEAT_S,
     ) -> None:
         self._queue = queue
         self._handlers = handlers
         self._name = name
         self._clock = clock
         self._stuck = stuck
+        self._heartbeat = heartbeat
         self._running: dict[str, JobContext] = {}
 
     def run(self, stop: threading.Event) -> None:
@@ -95,9 +103,13 @@ class Worker:
         ]
         for thread in threads:
             thread.start()
-        self._keep_alive()
-        while not stop.wait(HEARTBEAT_S):
+        try:
             self._keep_alive()
+            while not stop.wait(self._heartbeat):
+                self._keep_alive()
+        except BaseException:
+            stop.set()
+            raise
         for thread in threads:
             thread.join(_GOODBYE_S)
         _log.info("worker.stopped", worker=self._name)
