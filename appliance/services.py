@@ -33,6 +33,8 @@ from appliance.jobs import queue
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S, Handler, JobContext, Worker
 from appliance.ops.health import Health, Probe, State, Verdict
+from appliance.ops.programs import RunFiles
+from appliance.ops.supervisor import Supervised, Supervisor
 
 MIGRATIONS: Final = (queue.SCHEMA, desk.SCHEMA, registered.SCHEMA)
 WORKER: Final = "worker"
@@ -144,13 +146,15 @@ def build(loaded: Loaded) -> Services:
         embedder=embedder,
         engines=engines,
         access=Access(connect, clock=clock),
-        health=Health(probes(jobs=jobs, registry=registry, engines=engines)),
+        health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),
     )
 
 
-def probes(*, jobs: JobQueue, registry: Registry, engines: Engines) -> tuple[Probe, ...]:
-    """Return what is asked for the appliance's health."""
-    return (StoreProbe(registry), WorkerProbe(jobs), EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
+def probes(*, jobs: JobQueue, registry: Registry, engines: Engines, paths: DataPaths) -> tuple[Probe, ...]:
+    """Return what is asked for the appliance's health; the supervisor of *paths* knows why a program is not well."""
+    supervisor = Supervisor(RunFiles(paths))
+    programs = (WorkerProbe(jobs), EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
+    return (StoreProbe(registry), *(Supervised(program, supervisor=supervisor) for program in programs))
 
 
 @dataclass(frozen=True, slots=True)

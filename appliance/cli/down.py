@@ -22,4 +22,4 @@ def command(flags: Flags, *, as_json: bool) -> None:
     if as_json:
         output.print_json({"stopped": ended})
     else:
-        click.echo(f"Stopped {output.counted(ended, 'process')}." if ended else "Nothing was running.")
+        click.echo(f"Stopped {output.counted(ended, 'program')}." if ended else "Nothing was running.")

@@ -6,7 +6,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 import click
@@ -65,9 +64,11 @@ def sentence(error: ApplianceError) -> str:
 
 
 def _record() -> str:
-    folder = Path(os.environ.get("SKELLIG_DATA", "")) / "logs"
+    if "SUPERVISOR_ENABLED" in os.environ:
+        traceback.print_exc()
+        return "The details stand above this line."
     with contextlib.suppress(OSError):
-        fd, name = tempfile.mkstemp(prefix="skellig-error-", suffix=".log", dir=folder if folder.is_dir() else None)
+        fd, name = tempfile.mkstemp(prefix="skellig-error-", suffix=".log")
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
             traceback.print_exc(file=file)
         return f"The details are in {name}."

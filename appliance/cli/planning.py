@@ -17,6 +17,8 @@ from appliance.inference.store import ModelStore
 from appliance.ops.programs import Program
 
 _PYTHON: Final = (sys.executable, "-P", "-m")
+_SETTLE: Final = 10  # seconds: a busy machine imports for four before it can fail
+_PATIENCE: Final = 20  # an engine that dies at its start will do so again; these two die only when somebody kills them
 _LOAD_RATE: Final = 40_000_000  # bytes of a model that even a slow disk and a busy machine load in a second
 
 
@@ -38,8 +40,8 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
     if embed is None:
         notes = (*notes, "No embedder: embed.model is none, so searches go by words and the latent space.")
     programs = [
-        Program("web", (*_PYTHON, "appliance", "web"), settle=3, retries=10, grace=30, priority=10),
-        Program("worker", (*_PYTHON, "appliance", "worker"), settle=3, retries=10, grace=30, priority=20),
+        Program("web", (*_PYTHON, "appliance", "web"), settle=_SETTLE, retries=_PATIENCE, grace=30, priority=10),
+        Program("worker", (*_PYTHON, "appliance", "worker"), settle=_SETTLE, retries=_PATIENCE, grace=30, priority=20),
     ]
     if embed is not None:
         programs.append(_embed_engine(embed, settings, paths=paths, store=store))

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
@@ -135,8 +134,8 @@ def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> 
             raise HostUnfit(f"The web process did not answer within {_WEB_SECONDS:.0f} s.", remedy=_log_of(files, "web"))
         time.sleep(_STEP_S)
     end = time.monotonic() + seconds
-    while (awaited := _awaited(health, supervisor)) and time.monotonic() < end:
-        status.update(f"Waiting for {awaited}…")
+    while health.phase and not _stumbles(supervisor) and time.monotonic() < end:
+        status.update(f"Waiting for {health.phase}…")
         time.sleep(_STEP_S)
         health = _health(where, files) or health
     return health
@@ -149,9 +148,8 @@ def _health(where: Place, files: RunFiles) -> Health | None:
     return None
 
 
-def _awaited(health: Health, supervisor: Supervisor) -> str:
-    retrying = (program.name for program in supervisor.programs() if program.state == "retrying")
-    return health.phase or ", ".join(retrying)
+def _stumbles(supervisor: Supervisor) -> bool:
+    return any(program.state in {"retrying", "failed"} for program in supervisor.programs())
 
 
 def _require_web(supervisor: Supervisor) -> None:
@@ -195,16 +193,13 @@ def _say(started: Started, *, as_json: bool) -> None:
     for note in started.notes:
         screen.print(note, style="dim")
     for part in started.parts:
-        if part.state not in {"ok", "off"}:
-            screen.print(output.state(part.state), f"{part.name}: {part.detail} {part.remedy}")
+        if part.state == "starting":
+            screen.print(output.state(part.state), f"{part.name}: {part.detail}")
     screen.print(f"Skellig is up at [bold]{started.url}[/bold]")
     screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
 
 
 def _raise_for(parts: list[Part]) -> None:
-    for part in _sick(parts):
-        raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)
-
-
-def _sick(parts: list[Part]) -> Iterator[Part]:
-    return (part for part in parts if part.state == "failed")
+    for part in parts:
+        if part.state in {"degraded", "failed"}:
+            raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)
