@@ -188,12 +188,12 @@ def mismatch(file: ModelFile, *, size: int, digest: str, head: bytes, source: st
         )
     if size != file.size:
         return DigestMismatch(
-            f"{file.name} from {source} has {size:,} bytes, and the catalogue says {file.size:,}. It was not installed.",
+            f"{file.name} from {source} has {size:,} bytes, and the catalogue says {file.size:,}. It is not used.",
             remedy="Get the file again, or from another source.",
             file=file.name,
         )
     return DigestMismatch(
-        f"{file.name} from {source} has the sha256 {digest}, and the catalogue says {file.sha256}. It was not installed.",
+        f"{file.name} from {source} has the sha256 {digest}, and the catalogue says {file.sha256}. It is not used.",
         remedy="Get the file again, or from another source.",
         file=file.name,
     )

@@ -61,8 +61,7 @@ class ModelStore:
         """
         paths = self.paths(name)
         for path, file in zip(paths, self._catalog.get(name).file, strict=True):
-            if not remembered(path):
-                self._check(path, file)
+            check_file(path, file)
         return paths
 
     def verify(self, name: str, *, progress: Progress = unheard) -> None:
@@ -70,7 +69,7 @@ class ModelStore:
         model = self._catalog.get(name)
         before = 0
         for path, file in zip(self.paths(name), model.file, strict=True):
-            self._check(path, file, progress=_after(before, progress, model.size))
+            _read(path, file, progress=_after(before, progress, model.size))
             before += file.size
 
     def pull(self, name: str, *, sources: Sequence[Source], progress: Progress = unheard) -> None:
@@ -175,18 +174,10 @@ class ModelStore:
         if not self._there(file):
             return False
         try:
-            if not remembered(place):
-                self._check(place, file)
+            check_file(place, file)
         except DigestMismatch:
             return False
         return True
-
-    def _check(self, path: Path, file: ModelFile, *, progress: Callable[[int], None] | None = None) -> None:
-        digest = file_digest(path, progress=progress)
-        if digest != file.sha256:
-            forget(path)
-            raise mismatch(file, size=path.stat().st_size, digest=digest, head=b"", source="the store")
-        remember(path)
 
     def _there(self, file: ModelFile) -> bool:
         place = self._place(file)
@@ -210,6 +201,22 @@ class _OneFile:
         staged.restart()
         with self._path.open("rb") as stream:
             staged.append_all(stream)
+
+
+def check_file(path: Path, file: ModelFile) -> None:
+    """Raise `DigestMismatch` unless *path* is *file*; it is read, unless it is the very one found good before."""
+    if not remembered(path):
+        _read(path, file)
+
+
+def _read(path: Path, file: ModelFile, *, progress: Callable[[int], None] | None = None) -> None:
+    digest = file_digest(path, progress=progress)
+    if digest != file.sha256:
+        forget(path)
+        with path.open("rb") as opened:
+            head = opened.read(256)
+        raise mismatch(file, size=path.stat().st_size, digest=digest, head=head, source="the store")
+    remember(path)
 
 
 def _after(before: int, progress: Progress, total: int) -> Callable[[int], None]:

@@ -13,6 +13,7 @@ from appliance.errors import (
     EngineUnavailable,
     InvalidInput,
     LimitExceeded,
+    NotFound,
     PromptTooLong,
 )
 
@@ -21,6 +22,7 @@ DONE = "[DONE]"
 _STATUS: dict[str, int] = {
     PromptTooLong.code: 400,
     InvalidInput.code: 400,
+    NotFound.code: 404,
     LimitExceeded.code: 413,
     EngineUnavailable.code: 503,
     DeadlineExceeded.code: 504,

@@ -1,6 +1,6 @@
 """What an engine is: one model, loaded once, asked many times. Everything that speaks to a model speaks to this."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -63,7 +63,7 @@ class Engine(Protocol):
     async def start(self) -> None:
         """Load the model, warm it up and probe it. Raise `EngineUnavailable` with the reason when it cannot be loaded."""
 
-    def chat(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta]:
         """Stream a completion; the last delta has *finish* and the counts.
 
         Closing the iterator ends the work and frees its slot, also while the prompt is being read. A prompt that does not
@@ -75,6 +75,9 @@ class Engine(Protocol):
 
     async def tokenize(self, text: str) -> list[int]:
         """Return the model's token ids for *text*, without a beginning or end mark."""
+
+    async def broken(self) -> str:
+        """Wait until the engine can work no more, and return why. Most engines never do."""
 
     async def close(self) -> None:
         """Give back everything; the engine cannot be started again."""

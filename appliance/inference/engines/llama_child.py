@@ -1,0 +1,84 @@
+"""llama.cpp's own server, in a process of its own: a model that crashes it takes nothing else with it.
+
+Started by `llama_server` with its parameters as one JSON argument, and an environment set before the library is loaded.
+It listens on a unix socket only, and dies with its parent.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+
+import msgspec
+import xllamacpp
+
+_PR_SET_PDEATHSIG = 1
+BATCH = 128  # a request that is given up is noticed between batches: at most some three seconds on two cores
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """What the parent decides. *socket* must end with ``.sock``: that is how llama.cpp knows a unix socket."""
+
+    model: str
+    alias: str
+    socket: str
+    threads: int
+    prompt_threads: int
+    context: int
+    slots: int
+    parent: int
+
+
+def main() -> int:
+    """Load the model, then serve until killed; return 1 with a sentence when it cannot be loaded."""
+    asked = msgspec.json.decode(sys.argv[1], type=Parameters)
+    _die_with(asked.parent)
+    try:
+        server = xllamacpp.Server(_params(asked))
+    except RuntimeError:
+        sys.stderr.write(f"llama.cpp cannot load {asked.model}.\n")
+        return 1
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the library's own handler leaves this process running
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides
+    threading.Event().wait()
+    del server
+    return 0
+
+
+def _die_with(parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
+
+
+def _params(asked: Parameters) -> xllamacpp.CommonParams:
+    params = xllamacpp.CommonParams()
+    params.model.path = asked.model
+    params.model_alias = {asked.alias}
+    params.hostnames = [asked.socket]
+    params.port = 0
+    params.n_threads_http = asked.slots + 4
+    params.ui = False
+    params.endpoint_slots = False  # it shows prompts
+    params.offline = True
+    params.verbosity = 1
+    params.n_parallel = asked.slots
+    params.n_ctx = asked.context * asked.slots
+    params.n_batch = BATCH
+    params.n_ubatch = BATCH
+    params.n_gpu_layers = 0
+    params.ctx_shift = False  # it forgets the middle of a prompt without a word
+    params.fit_params = False  # it shortens the context without a word
+    params.cache_prompt = True
+    params.cache_ram_mib = 0  # each kept prompt would cost as much as a slot; the slot's own prefix is enough
+    params.warmup = True
+    params.reasoning_format = xllamacpp.common_reasoning_format.COMMON_REASONING_FORMAT_NONE
+    params.cpuparams.n_threads = asked.threads
+    params.cpuparams_batch.n_threads = asked.prompt_threads
+    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # never spin beside an indexer
+    return params
+
+
+if __name__ == "__main__":
+    sys.exit(main())
