@@ -23,11 +23,12 @@ class Weights:
     dense_symbol: float = 0.15
     file_prior: float = 0.2
     coherence: float = 0.5
-    stem: float = 0.3
+    stem: float = 0.15
     defines_symbol: float = 1.0
     defines_prose: float = 0.3
     test: float = 0.5
     example: float = 0.7
+    doc: float = 0.9
     saturation: float = 0.5
 
 
@@ -86,9 +87,9 @@ def _rules(scores: Floats, signals: Signals, query: ParsedQuery, weights: Weight
     top = float(scores.max())
     defines = weights.defines_symbol if query.style == "symbol" else weights.defines_prose
     result = scores + top * (weights.stem * signals.stem + defines * signals.defines)
-    lowered = np.where(signals.flags & FileFlags.TEST, weights.test, 1.0)
-    lowered = lowered * np.where(signals.flags & FileFlags.EXAMPLE, weights.example, 1.0)
-    return (result * lowered).astype(np.float32)
+    for flag, factor in ((FileFlags.TEST, weights.test), (FileFlags.EXAMPLE, weights.example), (FileFlags.DOC, weights.doc)):
+        result = np.where(signals.flags & flag, result * factor, result)
+    return result.astype(np.float32)
 
 
 def _saturated(scores: Floats, files: npt.NDArray[np.int64], factor: float) -> Ranking:

@@ -190,12 +190,10 @@ def _stem(generation: Generation, query: ParsedQuery, files: Ids) -> Floats:
 
 
 def stem_tokens(path: str) -> list[str]:
-    """Return the search tokens of a file's name without its ending; of its folder's, where the name says nothing."""
-    *folders, name = path.split("/")
+    """Return the search tokens of a file's name without its ending; none for a name that every package has."""
+    name = path.rpartition("/")[2]
     stem = name.partition(".")[0] or name
-    if stem.lower() in _EMPTY_STEMS and folders:
-        stem = folders[-1]
-    return tokenize(stem).split()
+    return [] if stem.lower() in _EMPTY_STEMS else tokenize(stem).split()
 
 
 def _share(asked: frozenset[str], stem: Sequence[str]) -> float:

@@ -76,9 +76,9 @@ def test_a_file_called_like_the_query_is_lifted() -> None:
     assert _order(signals, stem=0)[0] == 0
 
 
-def test_tests_and_examples_are_lowered() -> None:
-    for flag in (FileFlags.TEST, FileFlags.EXAMPLE):
-        signals = _signals({"lexical": 10, "flags": flag}, {"lexical": 9}, {"lexical": 1})
+def test_tests_examples_and_documents_are_lowered() -> None:
+    for flag in (FileFlags.TEST, FileFlags.EXAMPLE, FileFlags.DOC):
+        signals = _signals({"lexical": 10, "flags": flag}, {"lexical": 9.9}, {"lexical": 1})
         assert _order(signals)[0] == 1
 
 
@@ -112,6 +112,10 @@ def test_candidates_of_two_repos_keep_their_files_apart() -> None:
     assert both.used == ("lexical", "latent", "vector")
 
 
-def test_a_file_name_that_says_nothing_gives_way_to_its_folder() -> None:
-    assert stem_tokens("src/http/index.ts") == ["http"]
+def test_a_file_is_called_by_its_name_without_endings() -> None:
     assert stem_tokens("src/http/client.test.ts") == ["client"]
+    assert stem_tokens("src/http_client.py") == ["http", "client", "httpclient"]
+
+
+def test_a_name_that_every_package_has_says_nothing() -> None:
+    assert stem_tokens("src/http/__init__.py") == stem_tokens("src/http/index.ts") == []
