@@ -68,8 +68,8 @@ def _openapi() -> OpenAPIConfig:
         title="Skellig",
         version=__version__,
         description="Search code and ask about it: evidence first, each citation exact at its commit.",
-        path=PREFIX,
-        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        path=f"{PREFIX}/openapi.json",  # the framework answers everything below this path itself
+        render_plugins=[JsonRenderPlugin(path="/")],
         components=Components(
             security_schemes={
                 "key": SecurityScheme(type="http", scheme="bearer", description="An API key."),

@@ -1,0 +1,72 @@
+"""The whole appliance in one process: real stores, real index, a scripted model."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from appliance.codeintel.answer import Answerer
+from appliance.codeintel.needs import ChatModel, Embedder
+from appliance.codeintel.query.search import Searcher
+from appliance.config import load
+from appliance.jobs.worker import Worker
+from appliance.server import create_app
+from appliance.services import CLI_KEY, WORKER, Services, build, job_handlers
+
+Client = TestClient[Litestar]
+BASE = "http://127.0.0.1:7878"
+
+
+def settings_for(root: Path) -> dict[str, str]:
+    """Return the environment of an appliance on *root* without engines."""
+    return {
+        "HOME": str(root),
+        "SKELLIG_DATA": str(root),
+        "SKELLIG_CHAT__MODEL": "none",
+        "SKELLIG_EMBED__MODEL": "none",
+        "SKELLIG_INDEX__WORKERS": "1",
+    }
+
+
+def make_services(
+    root: Path,
+    *,
+    chat: ChatModel | None = None,
+    embedder: Embedder | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> Services:
+    """Return real services on *root*, with *chat* and *embedder* in the engines' place. The caller closes them."""
+    services = build(load(environ=settings_for(root) | dict(extra or {})))
+    searcher = Searcher(services.generations, embedder, services.clock, embed_within=5.0)
+    answerer = Answerer(services.generations, searcher, chat, services.clock)
+    return replace(services, searcher=searcher, answerer=answerer, embedder=embedder)
+
+
+@contextmanager
+def serving(services: Services, *, key: str | None = "local") -> Iterator[Client]:
+    """Yield a client of the application over *services*, with the command line's key, another one, or none."""
+    with TestClient(create_app(services), base_url=BASE, raise_server_exceptions=False) as client:
+        if key == "local":
+            key = (services.paths.run / CLI_KEY).read_text(encoding="ascii").strip()
+        if key is not None:
+            client.headers["authorization"] = f"Bearer {key}"
+        yield client
+
+
+@contextmanager
+def working(services: Services) -> Iterator[None]:
+    """Run a worker on the jobs of *services* for the length of the block."""
+    stop = threading.Event()
+    worker = Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock)
+    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive()
