@@ -1,0 +1,92 @@
+"""One pass over one blob: everything that the index ever needs to know of it."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from appliance.codeintel.facts import BlobFacts, BlobTask, Chunk, Encoding, Symbol
+from appliance.codeintel.parse.chunks import CODE, TEXT, Piece, Span, cut
+from appliance.codeintel.parse.decode import decode
+from appliance.codeintel.parse.docs import first_comment_row
+from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
+from appliance.codeintel.parse.headings import headings
+from appliance.codeintel.parse.imports import imports
+from appliance.codeintel.parse.languages import MARKDOWN, language_of
+from appliance.codeintel.parse.references import references
+from appliance.codeintel.parse.symbols import Scope, SymbolFinder
+from appliance.codeintel.parse.text import SourceText
+from appliance.codeintel.parse.tokens import tokenize
+
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
+_HEAD = 400  # lines in which imports count as the head of the file
+_LOOKED_AT = 4096
+
+
+def facts(task: BlobTask) -> BlobFacts:
+    """Return everything that *task*'s content says, with its syntax if the language is known."""
+    decoded = decode(task.content)
+    text = SourceText(decoded.text)
+    language = language_of(task.path, text.source[:_LOOKED_AT])
+    if language not in LANGUAGES:
+        return _by_lines(text, decoded.encoding, language, problem="")
+    captures = grammar(language).captures(text.source)
+    found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
+    spans = [
+        Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)
+        for scope in found.scopes
+    ]
+    pieces = cut(text.lines, spans, head=_head(captures, found.scopes), shape=CODE)
+    return BlobFacts(
+        language=language,
+        encoding=decoded.encoding,
+        lines=len(text.lines),
+        symbols=tuple(found.symbols),
+        references=tuple(references(language, captures, text, found.scopes)),
+        imports=tuple(imports(language, captures, text)),
+        chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes]),
+    )
+
+
+def facts_by_lines(task: BlobTask, *, problem: str) -> BlobFacts:
+    """Return what can be said of *task*'s content without its syntax; *problem* says why that was not used."""
+    decoded = decode(task.content)
+    text = SourceText(decoded.text)
+    language = language_of(task.path, text.source[:_LOOKED_AT])
+    return _by_lines(text, decoded.encoding, language, problem=problem)
+
+
+def _by_lines(text: SourceText, encoding: Encoding, language: str, *, problem: str) -> BlobFacts:
+    symbols = headings(text.lines) if language == MARKDOWN else []
+    spans = [Span(each.start_line, each.end_line, each.start_line, each.parent) for each in symbols]
+    pieces = cut(text.lines, spans, head=0, shape=TEXT)
+    return BlobFacts(
+        language=language,
+        encoding=encoding,
+        lines=len(text.lines),
+        symbols=tuple(symbols),
+        chunks=_chunks(pieces, text, symbols, owners=range(len(symbols))),
+        problem=problem,
+    )
+
+
+def _chunks(
+    pieces: Sequence[Piece], text: SourceText, symbols: Sequence[Symbol], *, owners: Sequence[int]
+) -> tuple[Chunk, ...]:
+    heads = [symbol.start_line for symbol in symbols]
+    return tuple(
+        Chunk(
+            start_line=first,
+            end_line=last,
+            symbol=owners[span] if span >= 0 else -1,
+            defines=tuple(range(bisect_left(heads, first), bisect_right(heads, last))),
+            tokens=tokenize(text.between(first, last)),
+        )
+        for first, last, span in pieces
+    )
+
+
+def _head(captures: Captures, scopes: Sequence[Scope]) -> int:
+    """Return the last line of the imports that stand before the first definition, 0 if there are none."""
+    border = scopes[0].start if scopes else float("inf")
+    nodes = (node for name in ("import", "import.require") for node in captures.get(name, ()))
+    rows = (node.end_point.row + 1 for node in nodes if node.start_byte < border)
+    return max((row for row in rows if row <= _HEAD), default=0)

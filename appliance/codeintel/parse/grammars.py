@@ -1,0 +1,55 @@
+"""The grammars: one wheel a language, loaded when its first file comes."""
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+_QUERIES = Path(__file__).with_name("queries")
+_WHEELS: Final = {
+    "python": ("tree_sitter_python", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+    "csharp": ("tree_sitter_c_sharp", "language"),
+    "ruby": ("tree_sitter_ruby", "language"),
+    "php": ("tree_sitter_php", "language_php"),
+    "bash": ("tree_sitter_bash", "language"),
+    "kotlin": ("tree_sitter_kotlin", "language"),
+    "scala": ("tree_sitter_scala", "language"),
+    "swift": ("tree_sitter_swift", "language"),
+    "lua": ("tree_sitter_lua", "language"),
+}
+LANGUAGES: Final = tuple(_WHEELS)
+
+Captures = dict[str, list[Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A parser and the one query that finds everything in its trees."""
+
+    parser: Parser
+    query: Query
+
+    def captures(self, source: bytes) -> Captures:
+        """Parse *source*, which is UTF-8, and return the captured nodes by the names that the query gives them."""
+        tree = self.parser.parse(source)
+        return QueryCursor(self.query).captures(tree.root_node)
+
+
+@cache
+def grammar(language: str) -> Grammar:
+    """Return the grammar of one of `LANGUAGES`."""
+    module, function = _WHEELS[language]
+    loaded = Language(getattr(importlib.import_module(module), function)())
+    query = Query(loaded, (_QUERIES / f"{language}.scm").read_text(encoding="ascii"))
+    return Grammar(Parser(loaded), query)

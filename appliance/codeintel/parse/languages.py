@@ -1,0 +1,63 @@
+"""Which language a file is in: by its name, else by its first line."""
+
+import re
+from typing import Final
+
+PARSER_VERSION: Final = 1  # a change in what is found raises it, and every blob is parsed anew
+
+TEXT: Final = "text"
+MARKDOWN: Final = "markdown"
+
+_EXTENSIONS: Final = {
+    "python": "py pyi pyw pyx pxd",
+    "javascript": "js mjs cjs jsx es6",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "go": "go",
+    "rust": "rs",
+    "java": "java",
+    "c": "c h",
+    "cpp": "cc cpp cxx c++ hpp hh hxx h++ ipp inl tpp ixx cu cuh",
+    "csharp": "cs csx",
+    "ruby": "rb rake gemspec ru podspec",
+    "php": "php php3 php4 php5 phtml inc",
+    "bash": "sh bash zsh ksh bats ebuild",
+    "kotlin": "kt kts",
+    "scala": "scala sc sbt",
+    "swift": "swift",
+    "lua": "lua",
+    MARKDOWN: "md markdown mdx mkd",
+}
+_BY_EXTENSION: Final = {ending: language for language, endings in _EXTENSIONS.items() for ending in endings.split()}
+_BY_NAME: Final = {
+    "rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby", "podfile": "ruby", "fastfile": "ruby",
+    "jakefile": "javascript", "sconstruct": "python", "sconscript": "python", "wscript": "python",
+    ".bashrc": "bash", ".bash_profile": "bash", ".profile": "bash", ".zshrc": "bash", "pkgbuild": "bash",
+}  # fmt: skip
+_INTERPRETER: Final = re.compile(rb"#![ \t]*\S*?/?(?:env[ \t]+(?:-\S+[ \t]+)*)?([A-Za-z]+)[\d.]*(?:[ \t]|\r?\n|\Z)")
+_BY_INTERPRETER: Final = {
+    b"python": "python", b"pypy": "python", b"node": "javascript", b"nodejs": "javascript", b"deno": "typescript",
+    b"bash": "bash", b"sh": "bash", b"zsh": "bash", b"dash": "bash", b"ksh": "bash", b"ruby": "ruby", b"php": "php",
+    b"lua": "lua", b"luajit": "lua",
+}  # fmt: skip
+_CPP_HEADER: Final = re.compile(
+    rb"^[ \t]*(?:class\s+\w+[^;]*\{|namespace\b|template\s*<|using\s+\w|public:|private:)", re.MULTILINE
+)
+
+
+def language_of(path: str, head: bytes = b"") -> str:
+    """Return the language of the file at *path* that begins with *head*: a grammar's name, "markdown" or "text".
+
+    Without *head* only the name decides. A ``.h`` file is C++ when it looks like that.
+    """
+    name = path.rpartition("/")[2].lower()
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    stem, dot, ending = name.rpartition(".")
+    language = _BY_EXTENSION.get(ending) if dot and (stem or ending) else None
+    if language == "c" and ending == "h" and head and _CPP_HEADER.search(head):
+        return "cpp"
+    if language is None and head.startswith(b"#!"):
+        match = _INTERPRETER.match(head)
+        language = _BY_INTERPRETER.get(match[1]) if match else None
+    return language or TEXT

@@ -1,0 +1,91 @@
+"""Uses of names: calls with their receiver, types, what a class inherits from, decorators."""
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from appliance.codeintel.facts import Reference, ReferenceKind
+from appliance.codeintel.parse.grammars import Captures
+from appliance.codeintel.parse.symbols import Scope
+from appliance.codeintel.parse.text import SourceText
+
+_RECEIVER = 80
+_LOOKED_AT = 200  # bytes before the end: in a chain of a thousand calls each one holds all that came before it
+_DOTTED: Final = frozenset({"python", "javascript", "typescript", "tsx", "go", "java", "kotlin", "scala", "swift"})
+_INVOKED: Final = ("name", "method")
+_KINDS: Final[dict[str, ReferenceKind]] = {
+    "r.call": "call", "r.invocation": "call", "r.type": "type", "r.inherit": "inherit", "r.name": "name",
+}  # fmt: skip
+
+
+_USE_ORDER = itemgetter(0, 4)
+
+
+class _Use(NamedTuple):
+    end: int
+    row: int
+    name: str
+    receiver: str
+    kind: ReferenceKind
+
+
+def references(language: str, captures: Captures, text: SourceText, scopes: Sequence[Scope]) -> list[Reference]:
+    """Return the uses among *captures* in the order of the source, each with the innermost symbol of *scopes* around it."""
+    uses: list[_Use] = []
+    for capture, kind in _KINDS.items():
+        nodes = captures.get(capture)
+        if nodes:
+            uses += _invocations(nodes, text) if capture == "r.invocation" else _dotted(nodes, text, kind, language=language)
+    uses.sort(key=_USE_ORDER)
+    return list(_placed(uses, scopes))
+
+
+def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, language: str) -> Iterator[_Use]:
+    cut, plain = text.cut, language in _DOTTED
+    for node in nodes:
+        start, end = node.byte_range
+        whole = cut(start if end - start <= _LOOKED_AT else end - _LOOKED_AT, end)
+        if not plain or "?" in whole:
+            whole = whole.replace("::", ".").replace("->", ".").replace("?.", ".").replace("\\", ".").replace(":", ".")
+        if whole.endswith(">"):
+            whole = whole.partition("<")[0]
+        receiver, _, name = whole.rpartition(".")
+        name = name.strip()
+        if name:
+            yield _Use(end, node.end_point.row, name, _short(receiver) if receiver else "", kind)
+
+
+def _invocations(nodes: Sequence[Node], text: SourceText) -> Iterator[_Use]:
+    """Java, Ruby and PHP keep the name of a called method in a field of the call."""
+    for node in nodes:
+        name = next((found for field in _INVOKED if (found := node.child_by_field_name(field))), None)
+        if name is None:
+            continue
+        start, end = name.byte_range
+        receiver = text.cut(max(node.start_byte, start - _LOOKED_AT), start).rstrip(" \t\r\n.:->?&")
+        yield _Use(end, name.end_point.row, text.cut(start, end), _short(receiver), "call")
+
+
+def _short(receiver: str) -> str:
+    if len(receiver) > _RECEIVER or "\n" in receiver:
+        receiver = " ".join(receiver.split())[-_RECEIVER:]
+    return receiver
+
+
+def _placed(uses: Sequence[_Use], scopes: Sequence[Scope]) -> Iterator[Reference]:
+    """Walk uses and scopes side by side; a use at the end of a chain counts where its name stands."""
+    stack: list[Scope] = []
+    coming = 0
+    last = -1
+    for end, row, name, receiver, kind in uses:
+        if end == last:  # e.g. a base class that is also a generic type: "inherit" sorts before "type"
+            continue
+        last = end
+        while coming < len(scopes) and scopes[coming].start < end:
+            stack.append(scopes[coming])
+            coming += 1
+        while stack and stack[-1].end < end:
+            stack.pop()
+        yield Reference(name, row + 1, kind, stack[-1].symbol if stack else -1, receiver)

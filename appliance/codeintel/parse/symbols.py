@@ -1,0 +1,230 @@
+"""Definitions: from captured nodes to symbols, each with its place in the nest of scopes. Nothing here recurses."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from tree_sitter import Node
+
+from appliance.codeintel.facts import Symbol, SymbolKind
+from appliance.codeintel.parse.docs import comment_above, docstring
+from appliance.codeintel.parse.grammars import Captures
+from appliance.codeintel.parse.names import Name, name_of, type_name
+from appliance.codeintel.parse.text import SourceText
+
+_CLASS_LIKE: Final = frozenset({"class", "interface", "struct", "enum", "trait", "impl"})
+_CODE: Final = frozenset({"function", "method", "constructor"})
+_SCOPES: Final = _CLASS_LIKE | _CODE | {"module", "namespace", "type"}
+_VALUES: Final = frozenset({"variable", "constant", "field", "property"})
+_VAGUE: Final = ("export", "variable", "field", "class")  # of two captures of one node the more telling counts
+_TRAILER = re.compile(r"(?:=>|[\s{:=;,])+\Z")
+_SIGNATURE = 300
+_LOOKED_AT = 1500  # bytes of a head
+_QUALNAME = 400  # a nest of 200,000 functions would otherwise spell 40 GB of names
+_PREFIX = re.compile(r"[^;{}()=]{0,80}")
+_FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
+
+
+@dataclass(slots=True)
+class Scope:
+    """A stretch of source that holds others. ``symbol`` is -1 for one that has no symbol of its own (``impl``)."""
+
+    start: int
+    end: int
+    first: int  # lines
+    last: int
+    symbol: int
+    qualname: str
+    kind: str
+    parent: int  # among the scopes, or -1
+
+
+@dataclass(slots=True)
+class _Open:
+    """A definition on its way to a symbol."""
+
+    name: str
+    qualname: str
+    kind: SymbolKind
+    first: int
+    last: int
+    signature: str
+    doc: str
+    parent: int
+    owner: str  # qualified name of the type that it says it belongs to, "" if it stands in it
+
+
+@dataclass(slots=True)
+class Found:
+    """The symbols of one file in the order of the source, and the scopes among them."""
+
+    symbols: list[Symbol] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+
+
+class SymbolFinder:
+    """Finds the definitions of one file."""
+
+    def __init__(self, language: str, text: SourceText, *, header: bool) -> None:
+        self._language = language
+        self._text = text
+        self._header = header
+        self._opened: list[_Open] = []
+        self._scopes: list[Scope] = []
+        self._stack: list[Scope] = []
+        self._inner: list[int] = []  # the stack as indexes
+        self._times: dict[str, int] = {}
+
+    def find(self, captures: Captures) -> Found:
+        """Return every definition among *captures*; a second one of the same name is numbered, none is dropped."""
+        whole = {_definition_start(node): node for node in captures.get("decorated", ())}
+        for node, kind in _ordered(captures):
+            start = node.start_byte
+            while self._stack and self._stack[-1].end <= start:
+                self._stack.pop()
+                self._inner.pop()
+            if kind == "scope":
+                self._enter(node, node, qualname=self._qualified(type_name(node, self._text)), kind="impl")
+            else:
+                self._define(node, kind, whole.get(start, node))
+        self._attach_docstrings(captures.get("doc", ()))
+        return Found(self._finished(), self._scopes)
+
+    def _define(self, node: Node, kind: str, whole: Node) -> None:
+        around = self._stack[-1] if self._stack else None
+        if kind == "prototype" and not (self._header and (around is None or around.kind not in _CODE)):
+            return
+        name = Name(self._text.cut(node.start_byte, node.end_byte)) if node.child_count == 0 else None
+        name = name or name_of(self._language, node, self._text)
+        if name is None or (kind == "export" and name.name == "default"):
+            return
+        kind = self._kind(node, kind, name, around)
+        if kind in _VALUES and around is not None and around.kind in _CODE:
+            return
+        owner = self._qualified(name.prefix) if name.prefix else ""
+        qualname = self._numbered(f"{owner}.{name.name}" if owner else self._qualified(name.name, kind))
+        row, start_row = node.start_point.row, whole.start_point.row
+        doc = comment_above(self._text.lines, start_row, language=self._language)
+        parent = around.symbol if around else -1
+        last = max(node.end_point.row + (node.end_point.column > 0), start_row + 1)
+        signature = self._signature(node, row, kind)
+        self._opened.append(
+            _Open(name.name, qualname, cast("SymbolKind", kind), start_row + 1, last, signature, doc, parent, owner)
+        )
+        if kind in _SCOPES:
+            self._enter(node, whole, qualname=qualname, kind=kind, symbol=len(self._opened) - 1)
+
+    def _enter(self, node: Node, whole: Node, *, qualname: str, kind: str, symbol: int | None = None) -> None:
+        if symbol is None:
+            symbol = self._stack[-1].symbol if self._stack else -1
+        last = node.end_point.row + (node.end_point.column > 0)
+        parent = self._inner[-1] if self._inner else -1
+        scope = Scope(whole.start_byte, node.end_byte, whole.start_point.row + 1, last, symbol, qualname, kind, parent)
+        self._inner.append(len(self._scopes))
+        self._scopes.append(scope)
+        self._stack.append(scope)
+
+    def _qualified(self, name: str, kind: str = "") -> str:
+        around = self._stack
+        if kind in _CLASS_LIKE and around and around[-1].kind == "type":
+            around = around[:-1]  # `typedef struct bar {…} bar_t` does not put bar into bar_t
+        outer = around[-1].qualname[:_QUALNAME] if around else ""
+        return f"{outer}.{name}" if outer and name else outer or name
+
+    def _numbered(self, qualname: str) -> str:
+        times = self._times[qualname] = self._times.get(qualname, 0) + 1
+        return qualname if times == 1 else f"{qualname}#{times}"
+
+    def _kind(self, node: Node, kind: str, name: Name, around: Scope | None) -> str:
+        inside = bool(around and around.kind in _CLASS_LIKE)
+        if kind in {"function", "prototype"}:
+            return "method" if inside or (name.prefix and self._language != "php") else "function"
+        if kind == "method" and name.name == "constructor":
+            return "constructor"
+        if kind == "field" and (value := node.child_by_field_name("value")) and value.type in _FUNCTIONS:
+            return "method"
+        if kind == "default":
+            return "class" if node.type == "class" else "function" if node.type in _FUNCTIONS else "variable"
+        if kind in {"variable", "export"}:
+            return "field" if inside else "constant" if name.name.isupper() else "variable"
+        return kind
+
+    def _signature(self, node: Node, row: int, kind: str) -> str:
+        text, start = self._text, node.start_byte
+        line = text.offsets[row]
+        if _PREFIX.fullmatch(text.cut(line, start)[:100]):
+            start = line  # `export default`, `const`, `pub` and `template<…>` stand before the node
+        if kind not in _SCOPES:
+            return _one_line(text.cut(start, min(start + _LOOKED_AT, text.offsets[row + 1])))
+        body = _body(node)
+        end = min(body.start_byte if body else node.end_byte, start + _LOOKED_AT)
+        head = text.cut(start, end)
+        if self._language == "ruby":
+            head = head.partition("\n")[0]
+        return _one_line(head if body else head.partition("{")[0])
+
+    def _attach_docstrings(self, docs: Sequence[Node]) -> None:
+        starts = [scope.start for scope in self._scopes]
+        for node in docs:
+            position = bisect_right(starts, node.start_byte) - 1
+            if position >= 0 and self._scopes[position].symbol >= 0:
+                end = min(node.end_byte, node.start_byte + 4000)
+                self._opened[self._scopes[position].symbol].doc = docstring(self._text.cut(node.start_byte, end))
+
+    def _finished(self) -> list[Symbol]:
+        by_qualname = {symbol.qualname: index for index, symbol in enumerate(self._opened)}
+        for scope in self._scopes:
+            if scope.kind == "impl":
+                scope.symbol = by_qualname.get(scope.qualname, scope.symbol)
+        return [
+            Symbol(
+                name=each.name,
+                qualname=each.qualname,
+                kind=each.kind,
+                start_line=each.first,
+                end_line=each.last,
+                signature=each.signature,
+                doc=each.doc,
+                parent=by_qualname.get(each.owner, each.parent) if each.owner else each.parent,
+            )
+            for each in self._opened
+        ]
+
+
+def _ordered(captures: Captures) -> list[tuple[Node, str]]:
+    """Return the definitions, outer before inner, each node once and by the most telling of its captures."""
+    best: dict[tuple[int, int], tuple[Node, str]] = {}
+    for capture, nodes in captures.items():
+        label, _, kind = capture.partition(".")
+        if label not in {"d", "n", "scope"}:
+            continue
+        kind = kind or "scope"
+        for node in nodes:
+            key = (node.start_byte, -node.end_byte)
+            if key not in best or _telling(kind) > _telling(best[key][1]):
+                best[key] = (node, kind)
+    return [best[key] for key in sorted(best)]
+
+
+def _telling(kind: str) -> int:
+    return _VAGUE.index(kind) if kind in _VAGUE else len(_VAGUE)
+
+
+def _definition_start(decorated: Node) -> int:
+    inner = decorated.child_by_field_name("definition")
+    return inner.start_byte if inner else -1
+
+
+def _body(node: Node) -> Node | None:
+    if body := node.child_by_field_name("body"):
+        return body
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    return value.child_by_field_name("body") if value else None
+
+
+def _one_line(head: str) -> str:
+    line = " ".join(head[:_LOOKED_AT].split())
+    line = _TRAILER.sub("", line)
+    return line if len(line) <= _SIGNATURE else line[: _SIGNATURE - 1] + "…"
