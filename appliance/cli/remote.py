@@ -51,6 +51,8 @@ class Remote:
     """The appliance's API. Every method raises the error that the appliance answered with, or `Unavailable`."""
 
     def __init__(self, web: Web, *, paths: DataPaths, transport: httpx2.BaseTransport | None = None) -> None:
+        if web.socket is not None and not web.socket.exists():
+            raise _not_running()
         key = _key(paths)
         self._client = httpx2.Client(
             base_url=f"{address(web)}/api/v1/",
@@ -161,11 +163,15 @@ def _running() -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
-        raise Unavailable("Skellig is not running.", remedy="Start it with: skellig up") from exc
+        raise _not_running() from exc
     except httpx2.TimeoutException as exc:
         raise DeadlineExceeded("The appliance did not answer in time.", remedy="`skellig status` says how it is.") from exc
     except httpx2.HTTPError as exc:
         raise Unavailable("The appliance broke off in the middle of its answer.", remedy="Try again.") from exc
+
+
+def _not_running() -> Unavailable:
+    return Unavailable("Skellig is not running.", remedy="Start it with: skellig up")
 
 
 def _decode(body: bytes, kind: type[T]) -> T:

@@ -1,0 +1,134 @@
+"""Claims about search, ask and config: what people and programs read."""
+
+from copy import deepcopy
+
+import pytest
+
+from tests.support.scripted_http import Reply, ScriptedServer, events, problem
+from tests.unit.cli.conftest import Line
+
+FRESH = {"repo_name": "shop", "branch": "main", "commit": "c" * 40, "behind": 2, "left_out": 1, "vectors": 0.5}
+HIT = {
+    "repo_name": "shop", "path": "shop/cart.py", "start_line": 3, "end_line": 9, "commit": "c" * 40, "symbol": "Cart.total",
+    "kind": "method", "score": 0.91, "why": ["defines total"], "text": "def total(self):\n    return 1\n",
+}  # fmt: skip
+RESULTS = {
+    "hits": [HIT], "total": 40, "truncated": True, "signals": ["lexical", "latent"], "freshness": [FRESH],
+    "warnings": ["The embedder is not ready."], "timings": {"total": 12.5},
+}  # fmt: skip
+EVIDENCE = {
+    "n": 1, "repo_name": "shop", "path": "shop/cart.py", "start_line": 3, "end_line": 9, "commit": "c" * 40,
+    "verified": True, "symbol": "Cart.total", "text": "def total(self):\n    return 1\n",
+}  # fmt: skip
+CARD = {
+    "kind": "evidence", "evidence": [EVIDENCE], "sentences": [], "struck": [], "gate": None, "model": "",
+    "freshness": [FRESH], "warnings": [], "timings": {"evidence": 80.0},
+}  # fmt: skip
+SENTENCE = {"text": "It adds up the lines.", "cites": [1]}
+STRUCK = {"text": "It calls frobnicate.", "reason": "frobnicate is nowhere in the evidence"}
+WHOLE = CARD | {
+    "kind": "prose", "sentences": [SENTENCE], "struck": [STRUCK], "gate": {"passed": True, "reason": ""},
+    "model": "small", "timings": {"evidence": 80.0, "prose": 9500.0},
+}  # fmt: skip
+
+
+def test_search_shows_place_reason_and_what_it_rests_on(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS)
+    ran = line("search", "cart", "total")
+    assert ran.status == 0
+    for said in (
+        "shop/cart.py:3-9", "Cart.total", "defines total", "1 of 40 (next: --offset 1), by lexical, latent, in 12 ms",
+        "shop at main cccccccccc, 2 commits behind, 1 file left out, vectors 50%", "note: The embedder is not ready.",
+    ):  # fmt: skip
+        assert said in ran.out
+    assert appliance.asked[0].query == "q=cart+total&project=default&limit=10&offset=0"
+
+
+def test_search_as_json_is_what_the_appliance_said(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS)
+    assert line("search", "--json", "x").json() == RESULTS
+
+
+def test_an_empty_result_says_so(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS | {"hits": [], "total": 0, "truncated": False})
+    assert "Nothing fits." in line("search", "x").out
+
+
+def test_an_answer_is_the_evidence_then_the_reading_then_what_was_struck(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["POST /api/v1/ask"] = events(
+        ("evidence", CARD), ("token", {"text": "It"}), ("sentence", SENTENCE), ("struck", STRUCK), ("done", WHOLE)
+    )
+    ran = line("ask", "What", "is", "total?")
+    assert ran.status == 0
+    order = [
+        "[1] shop/cart.py:3-9",
+        "verified",
+        "def total",
+        "The model's reading",
+        "It adds up the lines. [1]",
+        "struck: frob",
+    ]
+    places = [ran.out.index(said) for said in order]
+    assert places == sorted(places)
+    assert "evidence 80 ms, prose 9.5 s" in ran.out
+
+
+def test_an_answer_never_calls_prose_verified(appliance: ScriptedServer, line: Line) -> None:
+    """Only places are checked; a sentence may be wrong."""
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", CARD), ("sentence", SENTENCE), ("done", WHOLE))
+    reading = line("ask", "?").out.partition("The model's reading")[2]
+    assert "what it says is not" in reading
+    assert "verified" not in reading
+
+
+def test_a_weak_gate_is_told_in_words(appliance: ScriptedServer, line: Line) -> None:
+    weak = CARD | {"gate": {"passed": False, "reason": "the evidence is weak"}}
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", CARD), ("done", weak))
+    assert "No prose: the evidence is weak" in line("ask", "?").out
+
+
+def test_a_place_that_was_not_verified_is_marked(appliance: ScriptedServer, line: Line) -> None:
+    card = deepcopy(CARD)
+    card["evidence"] = [EVIDENCE | {"verified": False}]
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", card), ("done", card))
+    assert "not verified" in line("ask", "?").out
+
+
+def test_an_error_in_the_stream_ends_the_command_with_its_code(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["POST /api/v1/ask"] = events(
+        ("evidence", CARD), ("error", problem("engine_unavailable", "The engine broke off.", "Ask again."))
+    )
+    ran = line("ask", "?")
+    assert ran.status == 8
+    assert ran.err == "error: The engine broke off. Ask again. [engine_unavailable]\n"
+
+
+def test_a_stream_that_just_ends_is_an_error(appliance: ScriptedServer, line: Line) -> None:
+    """A cut connection must never look like a complete answer."""
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", CARD), ("sentence", SENTENCE))
+    ran = line("ask", "?")
+    assert ran.status == 8
+    assert "broke off" in ran.err
+
+
+def test_no_prose_is_asked_for_as_such(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["POST /api/v1/ask"] = Reply(CARD)
+    assert line("ask", "--no-prose", "--json", "?").json() == CARD
+    assert b'"prose":false' in appliance.asked[0].body
+
+
+def test_settings_show_value_and_origin(line: Line) -> None:
+    (line.data / "skellig.toml").write_text("[web]\nport = 4711\n")
+    shown = {row["name"]: row for row in line("config", "show", "--json").json()}  # type: ignore[attr-defined]
+    assert (shown["web.port"]["value"], shown["web.port"]["origin"]) == (4711, "file")
+    assert (shown["data"]["value"], shown["data"]["origin"]) == (str(line.data), "flag")
+    assert shown["log.level"]["origin"] == "default"
+    assert "4711" in line("config", "show").out
+
+
+@pytest.mark.parametrize("text", ["colour = 1\n", "[web]\nport = 0\n", "[web\n"])
+def test_a_wrong_setting_ends_every_command_with_its_name(line: Line, text: str) -> None:
+    (line.data / "skellig.toml").write_text(text)
+    ran = line("status")
+    assert ran.status == 2
+    assert "[invalid_input]" in ran.err

@@ -1,0 +1,129 @@
+"""Claims about the repositories' commands."""
+
+import json
+from copy import deepcopy
+
+from tests.support.scripted_http import Reply, ScriptedServer, problem
+from tests.unit.cli.conftest import Line
+
+JOB = {"id": "job_1", "kind": "index", "key": "repo_1", "state": "queued", "attempts": 0, "reason": "", "progress": None}
+INDEX = {
+    "commit": "c" * 40, "branch": "main", "files": 12, "lines": 3400, "chunks": 90, "left_out": {"binary": 2, "oversize": 1},
+    "languages": {"python": 12}, "problems": 0, "vectors": 0.25, "behind": 0,
+}  # fmt: skip
+REPO = {
+    "id": "repo_1", "name": "shop", "project": "prj_1", "path": "/srv/shop", "branch": None, "error": "", "message": "",
+    "remedy": "", "index": None, "job": JOB,
+}  # fmt: skip
+INDEXED = REPO | {"index": INDEX, "job": JOB | {"state": "done"}}
+RUNNING = JOB | {"state": "running", "progress": {"phase": "parse", "done": 3, "total": 12}}
+PAGE = {"items": [{"path": "a.png", "reason": "binary", "detail": ""}], "total": 1, "next_offset": None}
+
+
+def test_adding_says_what_works_on_it(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["POST /api/v1/repos"] = Reply(REPO | {"job": RUNNING}, status=202)
+    ran = line("repo", "add", "/srv/shop")
+    assert ran.status == 0
+    assert "shop  not indexed yet  index: parse 3/12" in ran.out
+    assert json.loads(appliance.asked[0].body) == {"path": "/srv/shop", "project": "default"}
+
+
+def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/jobs/job_1": [Reply(RUNNING), Reply(JOB | {"state": "done"})],
+        "GET /api/v1/repos/repo_1": Reply(INDEXED),
+        "GET /api/v1/repos/repo_1/left-out": Reply(PAGE),
+    }
+    ran = line("repo", "add", "/srv/shop", "--wait")
+    assert ran.status == 0
+    assert "12 files, 3,400 lines at main cccccccccc, current, 3 files left out, vectors 25%" in ran.out
+    assert "left out, binary (2): a.png, …" in ran.out
+    assert "left out, oversize (1)" in ran.out
+
+
+def test_a_failed_index_ends_the_wait_with_the_reason(appliance: ScriptedServer, line: Line) -> None:
+    broken = REPO | {"error": "malformed_content", "message": "There are no commits.", "remedy": "Commit first."}
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "failed", "reason": "x"}),
+        "GET /api/v1/repos/repo_1": Reply(broken),
+    }
+    ran = line("repo", "add", "/srv/shop", "--wait")
+    assert ran.status == 6
+    assert ran.err == "error: There are no commits. Commit first. [malformed_content]\n"
+
+
+def test_a_wait_outlives_a_web_process_that_is_killed(appliance: ScriptedServer, line: Line) -> None:
+    gone = Reply(problem("unavailable", "Not now."), status=503)
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/jobs/job_1": [gone, gone, Reply(JOB | {"state": "done"})],
+        "GET /api/v1/repos/repo_1": Reply(INDEXED),
+        "GET /api/v1/repos/repo_1/left-out": Reply(PAGE),
+    }
+    assert line("repo", "add", "/srv/shop", "--wait").status == 0
+
+
+def test_adding_what_is_there_refreshes_it(appliance: ScriptedServer, line: Line) -> None:
+    """`make up` is run again and again."""
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(problem("conflict", "The name is taken."), status=409),
+        "GET /api/v1/repos": Reply([INDEXED]),
+        "POST /api/v1/repos/repo_1/refresh": Reply(JOB, status=202),
+    }
+    assert line("repo", "add", "/srv/shop").status == 0
+    assert [asked.path for asked in appliance.asked][-1] == "/api/v1/repos/repo_1/refresh"
+
+
+def test_another_repository_of_the_same_name_is_refused(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(problem("conflict", "The name is taken."), status=409),
+        "GET /api/v1/repos": Reply([INDEXED]),
+    }
+    assert line("repo", "add", "/elsewhere/shop").status == 4
+
+
+def test_a_list_tells_lag_failure_and_work(appliance: ScriptedServer, line: Line) -> None:
+    behind = deepcopy(INDEXED) | {"name": "late", "index": INDEX | {"behind": 3}}
+    failed = INDEXED | {"name": "broken", "error": "not_found", "message": "It is gone.", "remedy": "Bring it back."}
+    appliance.replies["GET /api/v1/repos"] = Reply([INDEXED, behind, failed])
+    out = line("repo", "list").out
+    assert "current" in out
+    assert "3 commits behind" in out
+    assert "last attempt failed: It is gone. Bring it back. [not_found]" in out
+
+
+def test_no_repository_teaches_how_to_add_one(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/repos"] = Reply([])
+    assert "skellig repo add PATH" in line("repo", "list").out
+
+
+def test_left_out_reads_every_page(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/repos/shop/left-out"] = [Reply(PAGE | {"next_offset": 1}), Reply(PAGE)]
+    assert line("repo", "left-out", "shop", "--json").json() == PAGE["items"] * 2  # type: ignore[operator]
+
+
+def test_removing_says_that_the_source_was_not_touched(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies |= {
+        "GET /api/v1/repos/shop": Reply(INDEXED),
+        "DELETE /api/v1/repos/repo_1": Reply(None, status=204),
+    }
+    assert "/srv/shop was not touched" in line("repo", "remove", "shop").out
+
+
+def test_a_refresh_that_waits_shows_the_new_state(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies |= {
+        "POST /api/v1/repos/shop/refresh": Reply(JOB, status=202),
+        "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
+        "GET /api/v1/repos/repo_1": Reply(INDEXED),
+        "GET /api/v1/repos/shop": Reply(INDEXED),
+    }
+    assert "12 files" in line("repo", "refresh", "shop", "--wait").out
+
+
+def test_show_names_languages_and_reasons(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/repos/shop"] = Reply(INDEXED)
+    out = line("repo", "show", "shop").out
+    assert "python 12" in out
+    assert "binary 2, oversize 1" in out
