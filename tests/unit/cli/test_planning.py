@@ -1,0 +1,127 @@
+"""Claims about which programs run, and with which models."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.base.paths import DataPaths
+from appliance.cli import planning
+from appliance.cli.flags import Flags
+from appliance.cli.planning import Plan
+from appliance.config import Chat, Embed, Settings
+from appliance.errors import HostUnfit, NotFound
+from appliance.inference.catalog import Catalog
+from appliance.inference.hardware import Hardware
+from appliance.inference.store import ModelStore
+
+LARGE, SMALL = "qwen2.5-coder-1.5b-instruct-q4_k_m", "qwen2.5-coder-0.5b-instruct-q4_k_m"
+MINILM = "all-minilm-l6-v2-int8"
+ABLE = frozenset({"avx2", "fma", "f16c"})
+
+
+def machine(*, memory: int = 16_000_000_000, cores: int = 4, flags: frozenset[str] = ABLE) -> Hardware:
+    return Hardware(cores=cores, memory_total=memory, memory_free=memory, machine="x86_64", flags=flags)
+
+
+def installed(root: Path, *names: str) -> ModelStore:
+    """Return a store that seems to hold those models: files of the right size, without content."""
+    catalog = Catalog.load()
+    for name in names:
+        for file in catalog.get(name).file:
+            place = root / file.sha256 / file.name
+            place.parent.mkdir(parents=True)
+            with place.open("wb") as sparse:
+                sparse.truncate(file.size)
+    return ModelStore(root, catalog=catalog)
+
+
+def plan(
+    root: Path,
+    *,
+    chat: Chat | None = None,
+    embed: Embed | None = None,
+    here: tuple[str, ...] = (),
+    on: Hardware | None = None,
+) -> Plan:
+    settings = Settings(data=root, chat=chat or Chat(), embed=embed or Embed())
+    paths = DataPaths(root)
+    store = installed(paths.models, *here)
+    return planning.plan(settings, paths=paths, catalog=Catalog.load(), store=store, hardware=on or machine())
+
+
+def names(found: Plan) -> list[str]:
+    return [program.name for program in found.programs]
+
+
+def test_four_programs_run_and_the_choice_is_explained(tmp_path: Path) -> None:
+    found = plan(tmp_path, here=(LARGE, MINILM))
+    assert names(found) == ["web", "worker", "engine-embed", "engine-chat"]
+    assert (found.chat, found.embed) == (LARGE, MINILM)
+    assert "best that fits" in found.notes[0]
+
+
+def test_an_engine_gets_its_files_socket_and_limits(tmp_path: Path) -> None:
+    found = plan(tmp_path, here=(LARGE, MINILM), chat=Chat(context=2048, slots=2))
+    argv = " ".join(found.programs[-1].argv)
+    assert f"--name {LARGE} --model {tmp_path}/models/" in argv
+    assert f"--socket {tmp_path}/run/engine-chat.sock --threads 3 --context 2048 --slots 2" in argv
+
+
+def test_a_missing_model_names_the_command_that_gets_it(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=rf"skellig model pull {LARGE}"):
+        plan(tmp_path, here=(MINILM,))
+
+
+def test_a_missing_embedder_names_the_command_that_gets_it(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=rf"skellig model pull {MINILM}"):
+        plan(tmp_path, here=(LARGE,))
+
+
+def test_a_smaller_model_that_is_here_is_used_and_said(tmp_path: Path) -> None:
+    found = plan(tmp_path, here=(SMALL, MINILM))
+    assert found.chat == SMALL
+    assert f"{LARGE} is not in the store" in found.notes[1]
+
+
+def test_none_runs_no_engine_and_says_what_that_means(tmp_path: Path) -> None:
+    found = plan(tmp_path, chat=Chat(model="none"), embed=Embed(model="none"))
+    assert names(found) == ["web", "worker"]
+    assert (found.chat, found.embed) == ("none", "none")
+    assert len(found.notes) == 2
+
+
+def test_a_processor_without_avx2_is_refused_with_a_way_on(tmp_path: Path) -> None:
+    """BR-029: llama.cpp would die of an illegal instruction."""
+    with pytest.raises(HostUnfit, match="AVX2") as caught:
+        plan(tmp_path, here=(LARGE, MINILM), on=machine(flags=frozenset()))
+    assert "none" in caught.value.remedy
+
+
+def test_a_model_that_was_asked_for_and_does_not_fit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HostUnfit, match="memory"):
+        plan(tmp_path, chat=Chat(model=LARGE), here=(LARGE, MINILM), on=machine(memory=1_000_000_000))
+
+
+def test_an_embedder_cannot_chat(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="not one that can chat"):
+        plan(tmp_path, chat=Chat(model=MINILM), here=(MINILM,))
+
+
+def test_an_engine_that_dies_is_tried_a_few_times_only(tmp_path: Path) -> None:
+    """BR-040: at most five starts."""
+    found = plan(tmp_path, here=(LARGE, MINILM))
+    assert all(program.retries < 5 for program in found.programs if program.name.startswith("engine-"))
+
+
+def test_the_programs_see_the_chosen_models_and_these_settings(tmp_path: Path) -> None:
+    found = plan(tmp_path, chat=Chat(model="none"), embed=Embed(model="none"))
+    environ = {"SKELLIG_WEB__PORT": "4711", "SKELLIG_DATA": "/other", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "s"}
+    flags = Flags(config=Path("/etc/other.toml"))
+    assert planning.environment(found, environ=environ, flags=flags, paths=DataPaths(tmp_path)) == {
+        "SKELLIG_WEB__PORT": "4711",
+        "SKELLIG_DATA": str(tmp_path),
+        "SKELLIG_CONFIG": "/etc/other.toml",
+        "SKELLIG_CHAT__MODEL": "none",
+        "SKELLIG_EMBED__MODEL": "none",
+        "HOME": "/h",
+    }
