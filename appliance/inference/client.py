@@ -57,6 +57,11 @@ class EngineClient:
         self._expected = expected
 
     @property
+    def socket(self) -> Path:
+        """Where the engine listens."""
+        return self._socket
+
+    @property
     def info(self) -> EngineInfo:
         """What the engine serves, as it announced when it started."""
         return self._card.info

@@ -13,21 +13,10 @@ import threading
 import msgspec
 import xllamacpp
 
+from appliance.inference.engines.llama_parameters import Parameters
+
 _PR_SET_PDEATHSIG = 1
 BATCH = 128  # a request that is given up is noticed between batches: at most some three seconds on two cores
-
-
-class Parameters(msgspec.Struct, frozen=True):
-    """What the parent decides. *socket* must end with ``.sock``: that is how llama.cpp knows a unix socket."""
-
-    model: str
-    alias: str
-    socket: str
-    threads: int
-    prompt_threads: int
-    context: int
-    slots: int
-    parent: int
 
 
 def main() -> int:

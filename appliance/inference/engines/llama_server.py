@@ -26,7 +26,7 @@ from appliance.errors import ApplianceError, DeadlineExceeded, EngineUnavailable
 from appliance.inference import wire
 from appliance.inference.choice import check_fit, check_processor
 from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo
-from appliance.inference.engines.llama_child import Parameters
+from appliance.inference.engines.llama_parameters import Parameters
 from appliance.inference.engines.program import OFFLINE, Options, main
 from appliance.inference.gguf import read_header
 from appliance.inference.hardware import probe

@@ -112,14 +112,22 @@ async def serving(engine: Engine, *, socket: Path) -> AsyncIterator[None]:
         websockets=False,
         log_enabled=False,
     )
+    bound = asyncio.Event()
+    server.on_startup(bound.set)
     served = asyncio.create_task(server.serve())
     try:
+        await _first(bound, _served(served))
         yield
     finally:
         server.stop()  # type: ignore[no-untyped-call]
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(served, timeout=5)
         _release(socket)
+
+
+async def _served(served: "asyncio.Task[None]") -> None:
+    await asyncio.shield(served)
+    raise EngineUnavailable("The engine's door closed by itself.")
 
 
 def _release(socket: Path) -> None:

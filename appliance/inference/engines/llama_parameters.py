@@ -1,0 +1,16 @@
+"""What the llama.cpp engine tells its child, apart from both so that only the child loads the library."""
+
+import msgspec
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """What the parent decides. *socket* must end with ``.sock``: that is how llama.cpp knows a unix socket."""
+
+    model: str
+    alias: str
+    socket: str
+    threads: int
+    prompt_threads: int
+    context: int
+    slots: int
+    parent: int
