@@ -9,7 +9,7 @@ from typing import Final
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 _QUERIES = Path(__file__).with_name("queries")
-_WHEELS: Final = {
+WHEELS: Final = {
     "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
@@ -28,7 +28,7 @@ _WHEELS: Final = {
     "swift": ("tree_sitter_swift", "language"),
     "lua": ("tree_sitter_lua", "language"),
 }
-LANGUAGES: Final = tuple(_WHEELS)
+LANGUAGES: Final = tuple(WHEELS)
 
 Captures = dict[str, list[Node]]
 
@@ -49,7 +49,7 @@ class Grammar:
 @cache
 def grammar(language: str) -> Grammar:
     """Return the grammar of one of `LANGUAGES`."""
-    module, function = _WHEELS[language]
+    module, function = WHEELS[language]
     loaded = Language(getattr(importlib.import_module(module), function)())
     query = Query(loaded, (_QUERIES / f"{language}.scm").read_text(encoding="ascii"))
     return Grammar(Parser(loaded), query)

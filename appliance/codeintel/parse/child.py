@@ -1,0 +1,52 @@
+"""A parser process: reads batches of blobs, answers with facts, ends with its input.
+
+It sets its own limits before the first foreign byte: memory, processor time for each file, no files written.
+Whatever one file does to it, the pool notes that and starts another.
+"""
+
+import os
+import signal
+import sys
+
+from appliance.base.proc import ChildLimits
+from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.parse.blob import facts, facts_by_lines
+from appliance.codeintel.parse.frames import READY, Work, decode_batch, encode_facts, frame, read_frame
+from appliance.ids import BlobId
+
+_NICENESS = 5
+
+
+def main(arguments: list[str]) -> None:
+    """Serve batches until the input ends. *arguments*: bytes of memory, processor seconds for one file."""
+    memory, seconds = int(arguments[0]), float(arguments[1])
+    os.nice(_NICENESS)
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # nothing but frames may reach the pool
+    ChildLimits(memory=memory, file_size=0).apply()
+    out.write(frame(READY))
+    while (body := read_frame(sys.stdin.buffer.read)) is not None:
+        for work in decode_batch(body):
+            # Nobody handles this signal: the kernel ends the process, also in the middle of a parse.
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            answer = encode_facts(_answer(work))
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            _write(out.fileno(), answer)
+
+
+def _answer(work: Work) -> BlobFacts:
+    task = BlobTask(BlobId(work.blob), os.fsdecode(work.path), work.content)
+    return facts_by_lines(task, problem=work.problem) if work.problem else facts(task)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (BrokenPipeError, KeyboardInterrupt):
+        sys.exit(1)

@@ -1,0 +1,67 @@
+"""What travels between the pool and its children: length-prefixed msgpack on pipes."""
+
+import os
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from appliance.codeintel.facts import BlobFacts, BlobTask
+
+LENGTH: Final = struct.Struct("<I")
+READY: Final = b"\x00ready"
+
+
+class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A task as it travels: a path is bytes here, because msgpack's strings are UTF-8. ``problem``: go by lines alone."""
+
+    blob: str
+    path: bytes
+    content: bytes
+    problem: str = ""
+
+    @classmethod
+    def of(cls, task: BlobTask, *, problem: str = "") -> "Work":
+        """Return *task* ready to travel."""
+        return cls(task.blob, os.fsencode(task.path), task.content, problem)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_work = msgspec.msgpack.Decoder(list[Work])
+_facts = msgspec.msgpack.Decoder(BlobFacts)
+
+
+def frame(body: bytes) -> bytes:
+    """Return *body* with its length before it."""
+    return LENGTH.pack(len(body)) + body
+
+
+def encode_batch(batch: Sequence[Work]) -> bytes:
+    """Return the frame that asks for the facts of *batch*."""
+    return frame(_encoder.encode(batch))
+
+
+def decode_batch(body: bytes) -> list[Work]:
+    """Return what a child was asked for."""
+    return _work.decode(body)
+
+
+def encode_facts(facts: BlobFacts) -> bytes:
+    """Return the frame that answers one task."""
+    return frame(_encoder.encode(facts))
+
+
+def decode_facts(body: bytes) -> BlobFacts:
+    """Return a child's answer to one task."""
+    return _facts.decode(body)
+
+
+def read_frame(read: Callable[[int], bytes]) -> bytes | None:
+    """Return the next body that *read* gives, None at the end of the stream."""
+    head = read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (size,) = LENGTH.unpack(head)
+    body = read(size)
+    return body if len(body) == size else None

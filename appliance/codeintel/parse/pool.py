@@ -1,0 +1,218 @@
+"""Parser processes: threads would share one interpreter, and a hostile file may cost a process but never the worker."""
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from appliance.base import proc
+from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_facts, encode_batch
+from appliance.codeintel.parse.grammars import WHEELS
+from appliance.config import Index
+from appliance.errors import HostUnfit
+from appliance.ids import BlobId
+
+_ROOT = Path(__file__).parents[3]
+_START_SECONDS = 60.0
+_PATIENCE = 10  # times the processor seconds of one file: how long a child may be silent on a busy machine
+_BATCH_BYTES = 400_000
+_BATCH_TASKS = 100
+_PIPE: Final = 1 << 20
+_NOTHING = BlobFacts(language="text", encoding="utf-8", lines=0, problem="parse-crash")
+
+Result = tuple[BlobId, BlobFacts]
+
+
+class ParserPool:
+    """Up to *workers* parser processes, started when there is work for them. Used by one thread."""
+
+    def __init__(self, workers: int, limits: Index) -> None:
+        missing = sorted({module for module, _ in WHEELS.values() if find_spec(module) is None})
+        if missing:
+            raise HostUnfit(f"Grammars are not installed: {', '.join(missing)}.", remedy="Install Skellig again.")
+        self._limits = limits
+        self._idle = [_Child(limits) for _ in range(workers)]
+        self._all = tuple(self._idle)
+
+    def map(self, tasks: Iterable[BlobTask]) -> Iterator[Result]:
+        """Yield the facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
+
+        A child that dies or overruns costs only the file that it was at: that one's facts come by lines, with ``problem``
+        "parse-crash" or "parse-timeout".
+        """
+        source = iter(tasks)
+        again: deque[Work] = deque()  # what a child did not get to
+        busy: dict[int, _Child] = {}
+        try:
+            while True:
+                while self._idle and (batch := _batch(source, again)):
+                    child = self._idle.pop()
+                    child.send(batch)
+                    busy[child.output] = child
+                if not busy:
+                    return
+                for child in _readable(busy):
+                    output = child.output
+                    results, unfinished = child.collect()
+                    again += unfinished
+                    if not child.busy:
+                        del busy[output]
+                        self._idle.append(child)
+                        if batch := _batch(source, again):
+                            self._idle.remove(child)
+                            child.send(batch)
+                            busy[child.output] = child
+                    yield from results
+        finally:
+            for child in busy.values():  # somebody stopped listening: what is half done is of no use
+                child.end()
+                self._idle.append(child)
+
+    def close(self) -> None:
+        """End the processes."""
+        for child in self._all:
+            child.end()
+
+
+def _batch(source: Iterator[BlobTask], again: deque[Work]) -> list[Work]:
+    batch: list[Work] = []
+    size = 0
+    while size < _BATCH_BYTES and len(batch) < _BATCH_TASKS:
+        if again:
+            work = again.popleft()
+        elif (task := next(source, None)) is not None:
+            work = Work.of(task)
+        else:
+            break
+        batch.append(work)
+        size += len(work.content)
+    return batch
+
+
+def _readable(busy: "dict[int, _Child]") -> "list[_Child]":
+    """Wait until children have spoken, died or been silent for too long, and return them."""
+    left = max(0.0, min(child.deadline for child in busy.values()) - time.monotonic())
+    ready, _, _ = select.select(list(busy), [], [], left)
+    now = time.monotonic()
+    return [child for output, child in busy.items() if output in ready or child.deadline <= now]
+
+
+class _Child:
+    """One process and the batch that it is at."""
+
+    def __init__(self, limits: Index) -> None:
+        self._limits = limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = bytearray()
+        self._at: deque[Work] = deque()
+        self.output = -1
+        self.deadline = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether answers are still to come."""
+        return bool(self._at)
+
+    def send(self, batch: list[Work]) -> None:
+        """Give the child *batch*; it is started if it does not run. What it does not take it counts as unfinished."""
+        self._at.extend(batch)
+        process = self._process or self._start()
+        self._extend()
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # it died: `collect` sees that
+                process.stdin.write(encode_batch(batch))
+                process.stdin.flush()
+
+    def collect(self) -> tuple[list[Result], list[Work]]:
+        """Take what the child has said: results, and after its end the work that somebody must do again."""
+        data = self._read()
+        self._buffer += data
+        results = list(self._results())
+        if data and self._at:
+            if results:
+                self._extend()
+            return results, []
+        if not self._at:
+            return results, []
+        problem = self._bury()
+        first, *rest = self._at
+        self._at.clear()
+        if first.problem:  # not even by lines
+            return [*results, (BlobId(first.blob), _NOTHING)], rest
+        return results, [Work(first.blob, first.path, first.content, problem), *rest]
+
+    def end(self) -> None:
+        """End the process, if it runs, and forget what it was at."""
+        if self._process is not None:
+            proc.end_group(self._process, grace=0)
+        self._process = None
+        self._at.clear()
+        self._buffer.clear()
+        self.output = -1
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        limits = (str(self._limits.worker_memory), str(self._limits.parse_seconds))
+        process = proc.spawn(
+            (sys.executable, "-s", "-P", "-m", "appliance.codeintel.parse.child", *limits),
+            env={"PYTHONPATH": str(_ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._process = process
+        self.output = process.stdout.fileno() if process.stdout else -1
+        fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._await_ready()
+        return process
+
+    def _await_ready(self) -> None:
+        expected = LENGTH.size + len(READY)
+        end = time.monotonic() + _START_SECONDS
+        while len(self._buffer) < expected:
+            ready, _, _ = select.select([self.output], [], [], max(0.0, end - time.monotonic()))
+            data = os.read(self.output, _PIPE) if ready else b""
+            if not data:
+                self.end()
+                raise HostUnfit("A parser process does not start.", remedy="Is `index.worker_memory` large enough?")
+            self._buffer += data
+        del self._buffer[:expected]
+
+    def _extend(self) -> None:
+        self.deadline = time.monotonic() + self._limits.parse_seconds * _PATIENCE
+
+    def _read(self) -> bytes:
+        if time.monotonic() < self.deadline or select.select([self.output], [], [], 0)[0]:
+            return os.read(self.output, _PIPE)
+        return b""
+
+    def _results(self) -> Iterator[Result]:
+        while len(self._buffer) >= LENGTH.size and self._at:
+            (size,) = LENGTH.unpack_from(self._buffer)
+            if len(self._buffer) < LENGTH.size + size:
+                return
+            body = bytes(self._buffer[LENGTH.size : LENGTH.size + size])
+            del self._buffer[: LENGTH.size + size]
+            yield BlobId(self._at.popleft().blob), decode_facts(body)
+
+    def _bury(self) -> str:
+        """End a process that died or overran and return the problem that this is for the file it was at."""
+        process, overran = self._process, time.monotonic() >= self.deadline
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0 if overran else 10)  # its pipe is closed: it is about to be gone
+            overran = overran or process.returncode == -signal.SIGPROF
+            proc.end_group(process, grace=0)
+        self._process = None
+        self._buffer.clear()
+        self.output = -1
+        return "parse-timeout" if overran else "parse-crash"
