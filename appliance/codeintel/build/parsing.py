@@ -1,6 +1,7 @@
 """From a listed tree to cached facts: only blobs that were never seen are read and parsed."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from appliance.base.clock import Clock
@@ -34,7 +35,6 @@ class FactFinder:
         store: CodeStore,
         *,
         source: Source,
-        pool: Callable[[], ParserPool],
         limits: Index,
         recipe: str,
         clock: Clock,
@@ -42,7 +42,6 @@ class FactFinder:
         self._staging = staging
         self._store = store
         self._source = source
-        self._pool = pool
         self._limits = limits
         self._recipe = recipe
         self._clock = clock
@@ -59,7 +58,7 @@ class FactFinder:
         tally = _Tally(last_commit=self._clock.monotonic())
         if not missing:
             return 0
-        pool = self._pool()
+        pool = ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits)
         try:
             while missing:
                 self._pass(pool, tally, total=tally.done + missing, progress=progress, check=check)

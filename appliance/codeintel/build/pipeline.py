@@ -1,7 +1,7 @@
 """From a repository to a published generation."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
-from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags, judge
@@ -38,20 +37,11 @@ _log = get("codeintel.index")
 class Indexer:
     """Builds generations. One index of a project at a time: a second one raises `Conflict`."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        *,
-        paths: DataPaths,
-        limits: Index,
-        clock: Clock,
-        pool: Callable[[Index], ParserPool] = ParserPool,
-    ) -> None:
+    def __init__(self, registry: Registry, *, paths: DataPaths, limits: Index, clock: Clock) -> None:
         self._registry = registry
         self._paths = paths
         self._limits = limits
         self._clock = clock
-        self._pool = pool
         self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
 
@@ -124,8 +114,8 @@ class Indexer:
             with storage_errors(folder):
                 folder.mkdir()
                 counts = self._fill(folder, store, source, snapshot, progress=progress, check=check)
-            check()
             progress("publish", 0, None)
+            check()
             info = self._info(identity, repo, snapshot, counts)
             store.publish(info, folder=folder.name, recipe=self._recipe)
         except BaseException:
@@ -145,11 +135,11 @@ class Indexer:
                 staging,
                 store,
                 source=source,
-                pool=lambda: self._pool(self._limits),
                 limits=self._limits,
                 recipe=self._facts_recipe,
                 clock=self._clock,
             ).run(progress=progress, check=check)
+            _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
         counts = finish(folder, project_db=store.paths.db, recipe=self._facts_recipe, progress=progress, check=check)
         _hold(counts, listed=kept + left_out)
         (folder / STAGING_NAME).unlink()
@@ -187,15 +177,19 @@ class Indexer:
         return GenerationId(new_id("gen"))
 
 
+def _refuse_nothing(left_out: Mapping[str, int] | None) -> None:
+    if left_out is None:
+        return
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items()))
+    raise MalformedContent(
+        f"There is no file to index: {reasons or 'the tree is empty'}.",
+        remedy="Check that this is the right folder and branch.",
+        left_out=left_out,
+    )
+
+
 def _hold(counts: Counts, *, listed: int) -> None:
-    """Raise unless every file of the tree is either indexed or left out with a reason, and at least one is indexed."""
+    """Raise unless every file of the tree is either indexed or left out with a reason."""
     left_out = sum(counts.left_out.values())
-    if counts.files + left_out != listed:
+    if counts.files + left_out != listed or not counts.files:
         raise StorageFault(f"Of {listed} files of the tree {counts.files} were indexed and {left_out} left out.")
-    if counts.files == 0:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.left_out.items()))
-        raise MalformedContent(
-            f"There is no file to index: {reasons}." if reasons else "There is no file to index: the tree is empty.",
-            remedy="Check that this is the right folder and branch.",
-            left_out=counts.left_out,
-        )

@@ -14,6 +14,7 @@ from appliance.ids import BlobId
 
 _BATCH = 1000
 NAME = "staging.db"
+_JUDGED = "FROM entries e JOIN project.blobs b ON b.blob = e.blob AND b.hint = e.hint AND b.recipe = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,19 @@ class Staging:
                 )
                 self._conn.execute("DELETE FROM entries WHERE blob = ?", (blob,))
             self._conn.execute("COMMIT")
+
+    def refusals(self, *, recipe: str) -> dict[str, int] | None:
+        """Return how many files are left out, by reason, if not one is left to be indexed; else None."""
+        with store_errors(self._path):
+            some = self._conn.execute(f"SELECT 1 {_JUDGED} WHERE b.reason = '' LIMIT 1", (recipe,)).fetchone()
+            if some:
+                return None
+            rows = self._conn.execute(
+                "SELECT reason, count(*) FROM"  # noqa: S608 - a literal
+                f" (SELECT b.reason {_JUDGED} UNION ALL SELECT reason FROM left_out) GROUP BY 1",
+                (recipe,),
+            )
+            return {row[0]: row[1] for row in rows}
 
     def close(self) -> None:
         """Close the database; its file stays for the finishing process."""

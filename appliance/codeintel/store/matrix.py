@@ -10,7 +10,7 @@ import numpy.typing as npt
 from appliance.base.durable import storage_errors, sync_directory, sync_file
 from appliance.errors import InvalidInput, StoreCorrupt
 
-_BLOCK = 2048  # rows widened to float32 at a time: 3 MB, which stays in the cache
+_BLOCK = 512  # rows widened to float32 at a time: they stay in the cache, and BLAS starts no threads that would spin
 _LEVELS = 127
 
 

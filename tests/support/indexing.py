@@ -1,0 +1,89 @@
+"""An appliance reduced to what indexes: a registry, an indexer and a filler over one data directory."""
+
+from pathlib import Path
+
+from appliance.base.clock import SystemClock
+from appliance.base.sqlite import connect
+from appliance.codeintel.build.embedding import VectorFiller
+from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.needs import Check, Embedder, Progress
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.generations import Generations
+from appliance.config import Index
+from appliance.errors import Cancelled
+from tests.support.generations import data_at
+
+
+def silent(phase: str, done: int, total: int | None) -> None:
+    """Hear of progress and do nothing."""
+
+
+def go_on() -> None:
+    """Never ask to stop."""
+
+
+class Recorder:
+    """A progress callback that remembers, and a check that cancels once *cancel_at* was reported."""
+
+    def __init__(self, cancel_at: str = "") -> None:
+        self.phases: list[tuple[str, int, int | None]] = []
+        self.cancel_at = cancel_at
+
+    def progress(self, phase: str, done: int, total: int | None) -> None:
+        self.phases.append((phase, done, total))
+
+    def check(self) -> None:
+        if self.cancel_at and any(phase == self.cancel_at for phase, _, _ in self.phases):
+            raise Cancelled("The test has seen enough.")
+
+    def parsed(self) -> int:
+        """Return how many blobs were to be parsed."""
+        return max((total or 0 for phase, _, total in self.phases if phase == "parse"), default=0)
+
+
+class IndexBench:
+    """Close it when done; made again over the same folder it is the next start of the appliance."""
+
+    def __init__(self, root: Path, *, limits: Index | None = None) -> None:
+        self.paths = data_at(root)
+        self.clock = SystemClock()
+        self.limits = limits or Index(workers=1)
+        self.registry = Registry(connect(self.paths.global_db), paths=self.paths, limits=self.limits, clock=self.clock)
+        self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
+        self.indexer = Indexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
+        self.pauses: list[float] = []
+        self.filler = VectorFiller(self.registry, paths=self.paths, clock=self.clock, pause=self.pauses.append)
+
+    def add(self, source: Path, *, name: str | None = None, branch: str | None = None, project: str = "default") -> Repo:
+        """Add *source* to *project*, which is created if need be."""
+        known = {p.name: p.id for p in self.registry.projects()}
+        identity = known.get(project) or self.registry.add_project(project).id
+        return self.registry.add_repo(identity, source, name=name, branch=branch)
+
+    def index(self, repo: Repo, *, progress: Progress = silent, check: Check = go_on) -> GenerationInfo:
+        return self.indexer.index(repo.id, progress=progress, check=check)
+
+    def fill(self, repo: Repo, embedder: Embedder, *, progress: Progress = silent, check: Check = go_on) -> int:
+        return self.filler.fill(repo.id, embedder, progress=progress, check=check)
+
+    def generation(self, repo: Repo) -> Generation:
+        return self.generations.published(repo.id)
+
+    def file_set(self, repo: Repo) -> set[tuple[str, str]]:
+        """Return path and blob of every file of the published generation."""
+        files = self.generation(repo).files
+        return set(zip(files.paths, files.blobs, strict=True))
+
+    def folders(self, repo: Repo) -> set[str]:
+        """Return what stands in the generations folder of *repo*'s project."""
+        return {path.name for path in self.paths.project(repo.project).generations.iterdir()}
+
+    def store(self, repo: Repo) -> CodeStore:
+        """Return a connection of its own to the project's store; close it."""
+        return CodeStore(self.paths.project(repo.project))
+
+    def close(self) -> None:
+        self.generations.close()
+        self.registry.close()
