@@ -1,0 +1,201 @@
+"""Plain folders, taken in without git looking at them."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from appliance.codeintel.source.base import Source
+from appliance.config import Index
+from appliance.errors import InvalidInput, NotFound
+from tests.support.repos import make_repo
+from tests.unit.codeintel.source.conftest import Opener
+
+
+class SetClock:
+    """A clock that stands where it was put."""
+
+    def __init__(self, now: float) -> None:
+        self.time = now
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "folder"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.py").write_text("x = 1\n")
+    (root / "sub" / "b.sh").write_text("echo\n")
+    (root / "sub" / "b.sh").chmod(0o755)
+    return root
+
+
+def contents(source: Source) -> dict[str, bytes]:
+    snapshot = source.snapshot(None)
+    return {entry.path: source.blob(entry.blob) for entry in source.entries(snapshot)}
+
+
+def reasons(source: Source) -> dict[str, str]:
+    return {left.path: left.reason for left in source.left_out(source.snapshot(None))}
+
+
+def test_a_folder_is_one_snapshot_of_its_files(folder: Path, opened: Opener) -> None:
+    assert contents(opened(folder)) == {"a.py": b"x = 1\n", "sub/b.sh": b"echo\n"}
+
+
+def test_equal_content_gives_an_equal_commit(tmp_path: Path, folder: Path, opened: Opener) -> None:
+    first = opened(folder).snapshot(None)
+    os.utime(folder / "a.py", (1, 1))
+    again = opened(folder, mirror="another").snapshot(None)
+    (tmp_path / "elsewhere").mkdir()
+    moved = folder.rename(tmp_path / "elsewhere" / "moved")
+    assert first == again == opened(moved, mirror="third").snapshot(None)
+
+
+def test_a_change_gives_another_commit_and_the_old_one_stays_readable(folder: Path, opened: Opener) -> None:
+    source = opened(folder)
+    first = source.snapshot(None)
+    (folder / "a.py").write_text("x = 2\n")
+    second = source.snapshot(None)
+    assert first.commit != second.commit
+    found = [source.locate(commit=each.commit, path="a.py") for each in (first, second)]
+    assert [source.blob(blob) for blob in found if blob] == [b"x = 1\n", b"x = 2\n"]
+
+
+def test_an_unchanged_folder_is_not_read_again(folder: Path, opened: Opener) -> None:
+    """The stamps of its files say so, once they are old enough to tell."""
+    later = SetClock(folder.stat().st_mtime + 100)
+    first = opened(folder, clock=later).snapshot(None)
+    before = sorted((path, path.stat().st_mtime_ns) for path in (folder.parent / "mirror").rglob("*") if path.is_file())
+    again = opened(folder, clock=later).snapshot(None)
+    after = sorted((path, path.stat().st_mtime_ns) for path in (folder.parent / "mirror").rglob("*") if path.is_file())
+    assert again == first
+    assert after == before
+
+
+def test_a_folder_says_whether_it_changed_since(folder: Path, opened: Opener) -> None:
+    clock = SetClock(0)
+    source = opened(folder, clock=clock)
+    commit = source.snapshot(None).commit
+    assert source.behind(branch="", commit=commit) == 0
+    (folder / "new.py").write_text("")
+    clock.time += 60
+    assert source.behind(branch="", commit=commit) == 1
+    (folder / "new.py").unlink()
+    (folder / "a.py").unlink()
+    (folder / "sub" / "b.sh").unlink()
+    (folder / "sub").rmdir()
+    folder.rmdir()
+    clock.time += 60
+    assert source.behind(branch="", commit=commit) is None
+
+
+def test_gitignore_counts_as_git_has_it(folder: Path, opened: Opener) -> None:
+    (folder / ".gitignore").write_text("*.log\nbuild/\n!keep.log\n/sub/secret\n")
+    (folder / "sub" / ".gitignore").write_text("local\n")
+    for name in ("x.log", "keep.log", "sub/y.log", "sub/secret", "sub/local", "secret", ":(top)odd.log", "build/deep/f"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    source = opened(folder)
+    assert set(contents(source)) == {".gitignore", "a.py", "keep.log", "secret", "sub/.gitignore", "sub/b.sh"}
+    assert {path for path, reason in reasons(source).items() if reason == "ignored"} == {
+        "x.log", "sub/y.log", "sub/secret", "sub/local", "build/", ":(top)odd.log",
+    }  # fmt: skip
+
+
+def test_pipes_sockets_and_devices_are_named_and_not_opened(folder: Path, opened: Opener) -> None:
+    os.mkfifo(folder / "pipe.py")
+    os.mkfifo(folder / ".gitignore")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(folder / "socket"))
+        found = reasons(opened(folder))
+    assert found == {"pipe.py": "special", ".gitignore": "special", "socket": "special"}
+
+
+def test_links_are_kept_as_text_and_never_followed(tmp_path: Path, folder: Path, opened: Opener) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "f").write_text("root:x:0")
+    (folder / "to-file").symlink_to(secret / "f")
+    (folder / "to-folder").symlink_to(secret)
+    (folder / "loop").symlink_to(folder)
+    source = opened(folder)
+    snapshot = source.snapshot(None)
+    links = {entry.path: source.blob(entry.blob) for entry in source.entries(snapshot) if entry.mode == "120000"}
+    assert links == {"to-file": bytes(secret / "f"), "to-folder": bytes(secret), "loop": bytes(folder)}
+    assert all(b"root:x:0" not in content for content in contents(source).values())
+
+
+def test_a_large_file_is_named_and_not_read(folder: Path, opened: Opener) -> None:
+    with (folder / "huge").open("wb") as file:
+        file.truncate(2 << 30)
+    source = opened(folder)
+    assert reasons(source) == {"huge": "oversize"}
+    assert "huge" not in contents(source)
+
+
+def test_content_goes_in_byte_for_byte(folder: Path, opened: Opener) -> None:
+    """Whatever .gitattributes asks for, and whatever bytes names and contents are made of."""
+    (folder / ".gitattributes").write_text("* text=auto eol=crlf ident working-tree-encoding=UTF-16 filter=evil\n")
+    odd = os.fsdecode(b'n\xff"\n\\\x01.py')
+    wanted = {"crlf": b"a\r\n$Id$\r\n", "nul": b"\0\n\xff", odd: b"\ndone\nM 100644\n"}
+    for name, content in wanted.items():
+        (folder / name).write_bytes(content)
+    found = contents(opened(folder))
+    assert {name: found[name] for name in wanted} == wanted
+
+
+def test_repositories_inside_a_folder_are_named_and_left_out(folder: Path, opened: Opener) -> None:
+    make_repo(folder, {"inner.py": "y = 1\n"}, name="inner")
+    source = opened(folder)
+    assert reasons(source) == {"inner/": "nested-repository"}
+    assert set(contents(source)) == {"a.py", "sub/b.sh"}
+
+
+def test_our_own_copy_inside_the_folder_is_not_taken_in(folder: Path, opened: Opener) -> None:
+    source = opened(folder, mirror="folder/.mirror")
+    assert set(contents(source)) == set(contents(source)) == {"a.py", "sub/b.sh"}
+
+
+def test_a_folder_deeper_than_paths_can_be_is_named(folder: Path, opened: Opener) -> None:
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("d" * 200, dir_fd=here)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    source = opened(folder)
+    assert list(reasons(source).values()) == ["unreadable"]
+    assert set(contents(source)) == {"a.py", "sub/b.sh"}
+
+
+@pytest.mark.parametrize("rules", ["", "*\n"])
+def test_a_folder_without_files_says_so(tmp_path: Path, opened: Opener, rules: str) -> None:
+    (tmp_path / "empty").mkdir()
+    if rules:
+        (tmp_path / "empty" / ".gitignore").write_text(rules)
+    with pytest.raises(NotFound, match="no file to index") as caught:
+        opened(tmp_path / "empty").snapshot(None)
+    assert caught.value.remedy
+
+
+def test_a_folder_has_no_branches(folder: Path, opened: Opener) -> None:
+    with pytest.raises(InvalidInput, match="no branches"):
+        opened(folder).snapshot("main")
+
+
+def test_many_names_are_judged_without_a_deadlock(folder: Path, opened: Opener) -> None:
+    """More questions and answers than two pipes hold."""
+    (folder / ".gitignore").write_text("*7*\n" + "x" * 400 + "\n")
+    for number in range(3000):
+        (folder / f"{'n' * 60}{number}").touch()
+    source = opened(folder, limits=Index())
+    kept = {entry.path for entry in source.entries(source.snapshot(None))}
+    assert kept == {".gitignore", "a.py", "sub/b.sh"} | {f"{'n' * 60}{n}" for n in range(3000) if "7" not in str(n)}
