@@ -1,0 +1,128 @@
+"""First index without vectors against the bare parse of the same files, and the memory that it takes.
+
+The load is this Python's own standard library, tests included. The bare parse reads the same blobs and runs tree-sitter
+over them in one process, nothing else; the index lists, reads, parses, tokenises, stores, trains and publishes, with one
+parser process a core.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from appliance.codeintel.parse.grammars import LANGUAGES, grammar
+from appliance.config import Index
+from tests.benchmarks.report import Figure
+from tests.support.indexing import IndexBench
+
+_MEGABYTE = 1_000_000
+
+
+class Memory(threading.Thread):
+    """Watches the resident memory of this process and of its largest child, ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.own = self.child = 0
+        self._stop_now = threading.Event()
+
+    def run(self) -> None:
+        """Watch until stopped."""
+        while not self._stop_now.wait(0.1):
+            self.own = max(self.own, _resident(os.getpid()))
+            self.child = max([self.child, *(_resident(pid) for pid in _children(os.getpid()))])
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._stop_now.set()
+        self.join()
+
+
+def run() -> Sequence[Figure]:
+    """Index the standard library in a process of its own, so that the memory is the indexer's alone."""
+    out = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.index_speed"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    load, seconds, bare, own, child, again = out.stdout.split("\t")
+    ratio = float(bare) / float(seconds)
+    return [
+        Figure("index without vectors, share of the bare parse rate", ratio, "x", limit=0.2, better="higher", load=load),
+        Figure("index without vectors", float(seconds), "s", load=load),
+        Figure("bare parse, one process", float(bare), "s", load=load),
+        Figure("second index, unchanged", float(again), "s", load=load),
+        Figure("memory of the indexing process", float(own), "MB", limit=400, load=load),
+        Figure("memory of its largest child", float(child), "MB", limit=1000, load=load),
+    ]
+
+
+def measure() -> str:
+    """Return load, index seconds, bare seconds, own MB, largest child's MB and second-index seconds, tab-separated."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = _library(Path(scratch) / "library")
+        memory = Memory()
+        memory.start()
+        bench = IndexBench(Path(scratch) / "data", limits=Index())
+        repo = bench.add(source)
+        start = time.perf_counter()
+        info = bench.index(repo)
+        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        bench.index(repo)
+        again = time.perf_counter() - start
+        memory.stop()
+        bare, size = _bare(source, bench.generation(repo).files.paths)
+        bench.close()
+    load = f"{info.files:,} files, {info.lines:,} lines, {size / _MEGABYTE:.1f} MB, {os.cpu_count()} cores"
+    return "\t".join([load, *(f"{value:.3f}" for value in (seconds, bare, memory.own / 1e6, memory.child / 1e6, again))])
+
+
+def _library(target: Path) -> Path:
+    shutil.copytree(
+        sysconfig.get_path("stdlib"), target, ignore=shutil.ignore_patterns("site-packages", "__pycache__", "*.so")
+    )
+    subprocess.run(["git", "init", "-q", target], check=True)
+    subprocess.run(["git", "-C", target, "add", "-A"], check=True)
+    author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    subprocess.run(["git", "-C", target, *author, "commit", "-qm", "library"], check=True)
+    return target
+
+
+def _bare(root: Path, paths: Sequence[str]) -> tuple[float, int]:
+    """Return seconds and bytes of parsing those of *paths* that have a grammar here: Python and C."""
+    suffixes = {".py": "python", ".pyi": "python", ".c": "c", ".h": "c"}
+    sources = [((root / path).read_bytes(), suffixes[Path(path).suffix]) for path in paths if Path(path).suffix in suffixes]
+    parsers = {language: grammar(language).parser for language in LANGUAGES if language in suffixes.values()}
+    start = time.perf_counter()
+    for content, language in sources:
+        parsers[language].parse(content)
+    return time.perf_counter() - start, sum(len(content) for content, _ in sources)
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            mine = [int(child) for child in (task / "children").read_text().split()]
+        except FileNotFoundError:
+            continue
+        found += mine + [
+            grandchild for child in mine for grandchild in (_children(child) if Path(f"/proc/{child}").exists() else [])
+        ]
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(measure())
