@@ -24,6 +24,12 @@ def contents(source: Source, branch: str | None = None) -> dict[str, bytes]:
     return {entry.path: read[entry.blob] for entry in entries}
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of `FILES` that no test changes."""
+    return make_repo(tmp_path_factory.mktemp("plain"), FILES)
+
+
 WHOLE = {path: text.encode() for path, text in FILES.items()}
 
 
@@ -107,9 +113,9 @@ def test_an_unknown_branch_is_answered_with_close_ones(tmp_path: Path, opened: O
 
 
 @pytest.mark.parametrize("name", ["-x", "a b", "a\nb", "main^{tree}", "a..b", "main@{1}", "main~1", ""])
-def test_what_is_no_branch_name_never_reaches_git(tmp_path: Path, opened: Opener, name: str) -> None:
+def test_what_is_no_branch_name_never_reaches_git(plain: Path, opened: Opener, name: str) -> None:
     with pytest.raises(InvalidInput, match="cannot be the name"):
-        opened(make_repo(tmp_path, FILES)).snapshot(name)
+        opened(plain).snapshot(name)
 
 
 def test_a_head_without_its_branch_means_the_only_one_there_is(tmp_path: Path, opened: Opener) -> None:
@@ -225,8 +231,8 @@ def test_a_file_is_located_by_commit_and_path(tmp_path: Path, opened: Opener) ->
 @pytest.mark.parametrize(
     "path", ["dir", "nothing", "", "../a.py", "./a.py", "/a.py", "a.py/", "dir//b.c", "x" * 5000, "a\0"]
 )
-def test_what_is_no_file_of_the_commit_is_not_located(tmp_path: Path, opened: Opener, path: str) -> None:
-    source = opened(make_repo(tmp_path, FILES))
+def test_what_is_no_file_of_the_commit_is_not_located(plain: Path, opened: Opener, path: str) -> None:
+    source = opened(plain)
     assert source.locate(commit=source.snapshot(None).commit, path=path) is None
     assert source.locate(commit=CommitId("main"), path="a.py") is None
 
@@ -260,7 +266,7 @@ def test_many_threads_read_their_own_blobs(tmp_path: Path, opened: Opener) -> No
 
 
 def test_more_blobs_than_a_pipe_holds_are_read_in_order(tmp_path: Path, opened: Opener) -> None:
-    source = opened(make_repo(tmp_path, {f"f{n:04}": f"{n}" * 200 for n in range(1500)}))
+    source = opened(make_repo(tmp_path, {f"f{n:04}": f"{n}" * 200 for n in range(900)}))
     entries = list(source.entries(source.snapshot(None)))
     assert [blob for blob, _ in source.read(entry.blob for entry in entries)] == [entry.blob for entry in entries]
 
