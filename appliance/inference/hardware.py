@@ -95,7 +95,8 @@ def _group_memory(group: Path) -> tuple[int, int] | None:
 
 
 def _group_cores(group: Path) -> int | None:
-    quota, period = (_text(group / "cpu.max").split() or ["", ""])[:2]
+    words = _text(group / "cpu.max").split()
+    quota, period = words if len(words) == 2 else ("", "")
     if not quota:
         quota, period = _text(group / "cpu.cfs_quota_us").strip(), _text(group / "cpu.cfs_period_us").strip()
     if not quota.isdigit() or not period.isdigit() or not int(period):
@@ -106,5 +107,5 @@ def _group_cores(group: Path) -> int | None:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace")
-    except OSError:
+    except (OSError, ValueError):  # not there; or a name with NUL in it
         return ""

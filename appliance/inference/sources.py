@@ -20,6 +20,7 @@ from appliance.inference.staging import CHUNK, Staged
 
 _PART = re.compile(r"(?:[.\-_]?part[.\-_]?|\.)(\d{1,4})(?:\.bin)?")
 _MAX_ENTRIES = 10_000
+_NOTED_EVERY = 64 << 20
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, KeyError, OSError)
 
 
@@ -195,10 +196,14 @@ class Url:
             resumed = response.headers.get("content-range", "").startswith(f"bytes {staged.size}-")
             if not (response.status_code == httpx2.codes.PARTIAL_CONTENT and resumed):
                 staged.restart()
+            noted = staged.size
             try:
-                for chunk in response.iter_bytes(CHUNK):
+                for chunk in response.iter_bytes():
                     staged.append(chunk)
-            except httpx2.HTTPError:
+                    if staged.size - noted >= _NOTED_EVERY:
+                        staged.note(self._url)
+                        noted = staged.size
+            except BaseException:
                 staged.note(self._url)
                 raise
 

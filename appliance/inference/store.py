@@ -30,6 +30,11 @@ class ModelStore:
         self._catalog = catalog
         self._free = free
 
+    @property
+    def catalog(self) -> Catalog:
+        """What may be here."""
+        return self._catalog
+
     def have(self, name: str) -> bool:
         """Whether every file of the model is there with its size; `trusted` also reads them."""
         return all(self._there(file) for file in self._catalog.get(name).file)
