@@ -86,7 +86,9 @@ class Envelope:
                     message = await receive()
             except TimeoutError as exc:
                 raise ClientException("The body came too slowly.", status_code=408) from exc
-            whole = message["type"] != "http.request" or not message.get("more_body")
+            if message["type"] == "http.disconnect":
+                raise ClientException("The body broke off.")
+            whole = not message.get("more_body")
             return message  # type: ignore[return-value]
 
         return receive_in_time

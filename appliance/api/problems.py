@@ -133,10 +133,16 @@ async def send_problem(error: Exception, *, scope: Scope, receive: Receive, send
 def response_to(error: Exception, *, request_id: str) -> Response[bytes]:
     """Return the response that says *error*; log it if it is ours."""
     problem = problem_of(error, request_id=request_id)
-    if problem.status >= 500:
-        level = _log.warning if isinstance(error, ApplianceError) else _log.error
-        level("request.failed", request=request_id, code=problem.code, error=type(error).__name__, exc_info=error)
+    log_failure("request.failed", error, problem)
     return Response(encoded(problem), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers_of(problem))
+
+
+def log_failure(event: str, error: Exception, problem: Problem) -> None:
+    """Log *event* if *error* is not the caller's: with its trace where nobody raised it on purpose."""
+    if isinstance(error, ApplianceError) and problem.status >= 500:
+        _log.warning(event, request=problem.request, code=problem.code, reason=error.message)
+    elif problem.status >= 500:
+        _log.error(event, request=problem.request, code=problem.code, error=type(error).__name__, exc_info=error)
 
 
 def request_id_of(scope: Scope) -> str:

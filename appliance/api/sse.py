@@ -8,10 +8,7 @@ from typing import Final
 
 from litestar.response import Stream
 
-from appliance.api.problems import encoded, problem_of
-from appliance.base import log
-
-_log = log.get("http")
+from appliance.api.problems import encoded, log_failure, problem_of
 
 MEDIA_TYPE: Final = "text/event-stream"
 HEARTBEAT_S: Final = 15.0
@@ -104,8 +101,7 @@ class _Chunks(AsyncIterator[bytes]):
 
     def _failure(self, error: Exception) -> Event:
         problem = problem_of(error, request_id=self._request_id)
-        ours = error if problem.status >= 500 else None
-        _log.warning("stream.failed", request=self._request_id, code=problem.code, exc_info=ours)
+        log_failure("stream.failed", error, problem)
         return Event("error", encoded(problem).decode())
 
     def __del__(self) -> None:

@@ -1,0 +1,1 @@
+"""Several parts of the appliance together."""
