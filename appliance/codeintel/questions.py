@@ -14,7 +14,7 @@ Members = Literal["members", "methods", "fields"]
 _LONGEST = 300  # a longer question is no look-up
 
 _WORDS = {
-    "NAME": r"[`'\"]?(?P<name>[\w$~@][\w$.:/\\#~@+-]*?)(?:\(\))?[`'\"]?",
+    "NAME": r"[`'\"]?(?P<name>[\w$~@.][\w$.:/\\#~@+-]*?)(?:\(\))?[`'\"]?",
     "KIND": "(?:class|struct|interface|trait|enum|type|function|method|constructor|constant|variable|macro|field|symbol)",
     "PLACE": "(?:module|package|file|folder|directory|namespace)",
     "CODE": "(?:the |this )?(?:code|codebase|project|repo|repository|source|source code)",

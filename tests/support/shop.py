@@ -113,6 +113,8 @@ def test_verify_compares_the_digest_of_the_model_with_the_catalogue():
     assert ModelStore({}).verify("a model's digest is verified here")
 """
 
+_LIMITS = Index(workers=1)
+
 FILES: Mapping[str, str] = {
     "README.md": "# Shop\n\nKeeps models and runs engines.\n",
     "cmd/server/main.go": SERVER,
@@ -121,6 +123,27 @@ FILES: Mapping[str, str] = {
     "shop/store.py": STORE,
     "shop/util/text.py": TEXT,
     "tests/test_store.py": TESTS,
+}
+
+
+def function(name: str, lines: int, word: str) -> str:
+    """Return a function of *lines* lines that are full of *word*."""
+    return f"def {name}():\n" + "".join(f"    {word}_{n} = {n}\n" for n in range(lines - 1)) + "\n\n"
+
+
+# What the rules for packs and lists are there for; each folder speaks of things of its own.
+CORNERS: Mapping[str, str] = {
+    **{f"many/m{n}.py": function(f"flush_{n}", 6, f"buffer{n}") for n in range(30)},
+    **{f"copies/copy{n}/store.py": STORE for n in range(5)},
+    "short/journal.py": function("first", 12, "alpha")
+    + function("write_journal", 38, "step")
+    + function("last", 12, "omega"),
+    "long/ledger.py": function("sum_ledger", 400, "entry"),
+    "wide/table.py": "table = [\n" + "".join(f'    "planet row {"x" * 90} {n}",\n' for n in range(60)) + "]\n",
+    "same/tests/test_thing.py": "class Thing:\n    tested = 1\n",
+    "same/thing.py": "class Thing:\n    pass\n",
+    **{f"part{n:02}/lib.py": f"def same():\n    return {n}\n" for n in range(17)},
+    "big.py": "class Big:\n" + "".join(f"    x{n} = {n}\n" for n in range(200)),
 }
 
 
@@ -139,11 +162,15 @@ class Shop:
         """Everything that was added."""
         return Scope(self.project.id)
 
+    def only(self, name: str) -> Scope:
+        """Return the scope of the one repo called *name*."""
+        return Scope(self.project.id, (self.registry.repo(name).id,))
+
     def add(self, name: str, files: Mapping[str, str] = FILES, *, index: bool = True) -> Repo:
         """Make the git repository *name* of *files*, register it, and index it unless told not to."""
         repo = self.registry.add_repo(self.project.id, make_repo(self.folder, files, name=name))
         if index:
-            indexer = Indexer(self.registry, paths=self.paths, limits=Index(workers=1), clock=SystemClock())
+            indexer = Indexer(self.registry, paths=self.paths, limits=_LIMITS, clock=SystemClock())
             indexer.index(repo.id, progress=lambda *_: None, check=lambda: None)
         return repo
 
@@ -167,7 +194,7 @@ def open_shop(folder: Path) -> Shop:
     paths.root.mkdir(parents=True)
     clock = SystemClock()
     conn = connect(paths.global_db, migrations=(SCHEMA,))
-    registry = Registry(conn, paths=paths, limits=Index(workers=1), clock=clock)
+    registry = Registry(conn, paths=paths, limits=_LIMITS, clock=clock)
     generations = Generations(registry, paths=paths, clock=clock)
     return Shop(folder, paths, registry, generations, registry.add_project("default"))
 

@@ -1,7 +1,9 @@
 """The pack: which lines are shown as evidence, and which of them a model reads.
 
-A pack is not a search result. The search ranker's variety, file-name rule and saturation put the answering lines into a
-small pack for 3 of 15 questions; the same signals by chunk score and file rank, each chunk widened to its function, for 11.
+A pack is not a search result. The search ranker's variety, file-name rule and saturation keep the answering lines out of a
+small pack; so the same signals are ranked by what they say of each chunk, and each chunk is widened to its function. The
+fused score holds what the file as a whole says already: adding the file's rank in the search on top put the answering lines
+into fewer packs, on this repository (22 questions) as on seven others.
 """
 
 import hashlib
@@ -11,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place, Texts
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.rank import fuse
-from appliance.codeintel.query.signals import Floats
 from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import ApplianceError
@@ -28,18 +30,19 @@ _CHARACTERS_A_TOKEN = 3.3
 _HEADING_TOKENS = 4  # brackets, number and line ends
 _MERGED_LINES = 60  # overlapping places become one up to this length
 _MOST_TRIED = 40  # candidates; those after that are far from the question
-_FILE_DECAY = 0.35
-_WHOLE = frozenset({"function", "method", "constructor", "class", "struct", "interface", "enum", "trait", "type", "macro"})
+_FUNCTIONS = frozenset({"function", "method", "constructor"})
+_WHOLE = _FUNCTIONS | frozenset({"class", "struct", "interface", "enum", "trait", "type", "macro"})
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a candidate's place in the pack rests on. Chosen by how many answering lines come into the pack."""
+    """What a candidate's place in the pack rests on. Chosen by how many answering lines come into packs of 800 tokens."""
 
-    file: float = 1.0
+    defines: float = 0.3  # of the best score, for what defines a name of the question
+    passive: float = 0.85  # for chunks without a function: a question wants what code does, declarations repeat its words
     test: float = 0.5
     example: float = 0.7
-    doc: float = 0.8
+    doc: float = 0.6
 
 
 DEFAULT = Weights()
@@ -83,13 +86,16 @@ def pack(
 
 
 def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> list[int]:
-    """Return the candidates' places in the signals' arrays, by chunk score and rank of their file in the search."""
+    """Return the candidates' places in the signals' arrays, best first."""
     signals = gathered.signals
     if len(signals) == 0:
         return []
-    scores = fuse(signals, gathered.query) + weights.file * _file_worth(gathered)
+    scores = fuse(signals, gathered.query)
+    scores = scores + weights.defines * scores.max() * signals.defines
     for flag, factor in ((FileFlags.TEST, weights.test), (FileFlags.EXAMPLE, weights.example), (FileFlags.DOC, weights.doc)):
         scores = scores * np.where(signals.flags & flag, factor, 1.0)
+    if gathered.query.style == "prose":
+        scores = scores * np.where(_acts(gathered), 1.0, weights.passive)
     best: list[int] = np.argsort(-scores, kind="stable").tolist()
     return best
 
@@ -234,13 +240,23 @@ def _widened(place: Place, symbol: SymbolRow | None) -> Place:
     return replace(place, start_line=min(place.start_line, symbol.start_line), end_line=max(place.end_line, symbol.end_line))
 
 
-def _file_worth(gathered: Gathered) -> Floats:
-    """Return for each candidate 1 / (1 + 0.35 r), where r is the rank from 0 of its file in the search."""
-    files = gathered.signals.files
-    ranks: dict[int, int] = {}
-    for index in gathered.ranking.order.tolist():
-        ranks.setdefault(int(files[index]), len(ranks))
-    return np.array([1 / (1 + _FILE_DECAY * ranks[int(file)]) for file in files], dtype=np.float32)
+def _acts(gathered: Gathered) -> npt.NDArray[np.bool_]:
+    """Say for each candidate whether it holds, or is held by, a function."""
+    ids = gathered.signals.ids
+    result = np.zeros(len(ids), dtype=np.bool_)
+    for number, part in enumerate(gathered.parts):
+        generation = part.generation
+        places = np.flatnonzero(gathered.part == number)
+        near = {}
+        for place in places.tolist():
+            chunk = int(ids[place])
+            holder = int(generation.chunk_symbol_id[chunk])
+            near[place] = [*generation.chunk_defines_ids(chunk), *([holder] if holder >= 0 else [])]
+        rows = generation.symbols.rows({symbol for symbols in near.values() for symbol in symbols})
+        functions = {row.id for row in rows if row.kind in _FUNCTIONS}
+        for place, symbols in near.items():
+            result[place] = not functions.isdisjoint(symbols)
+    return result
 
 
 def _overlap(held: Place, other: Place) -> bool:

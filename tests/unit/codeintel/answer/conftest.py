@@ -2,14 +2,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.shop import Shop, open_shop
+from tests.support.shop import CORNERS, Shop, open_shop
 
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """One indexed repository that no test changes."""
+    """Two indexed repositories, "shop" and "corners", that no test changes."""
     made = open_shop(tmp_path_factory.mktemp("shop"))
     made.add("shop")
+    made.add("corners", CORNERS)
     yield made
     made.close()
 

@@ -15,9 +15,10 @@ GOOD = "The digest is verified in `ModelStore.verify`, which raises `DigestMisma
 
 
 def ask(
-    shop: Shop, chat: ScriptedChat | None, question: str = QUESTION, *, prose: bool = True
+    shop: Shop, chat: ScriptedChat | None, question: str = QUESTION, *, scope: Scope | None = None, prose: bool = True
 ) -> tuple[list[AnswerEvent], Answer]:
-    return asyncio.run(whole(shop.answerer(chat).ask(question, scope=shop.scope, prose=prose)))
+    chosen = scope or shop.only("shop")
+    return asyncio.run(whole(shop.answerer(chat).ask(question, scope=chosen, prose=prose)))
 
 
 def test_evidence_comes_first_then_tokens_then_the_sentence_then_all_of_it(shop: Shop) -> None:
@@ -122,7 +123,8 @@ def test_an_engine_that_is_away_costs_the_prose_and_not_the_card(shop: Shop) -> 
 
 
 def test_an_engine_that_breaks_off_keeps_what_was_said(shop: Shop) -> None:
-    chat = ScriptedChat(said(GOOD, "More."), broken=EngineUnavailable("The engine died."), breaks_after=len(GOOD) // 3 + 16)
+    text = said(GOOD, "It is never said to its end, however long it may go on.")
+    chat = ScriptedChat(text, broken=EngineUnavailable("The engine died."), breaks_after=len(text) // 3 - 8)
     _, answer = ask(shop, chat)
     assert [sentence.text for sentence in answer.sentences] == [GOOD]
     assert any("broke off" in warning for warning in answer.warnings)
@@ -155,7 +157,7 @@ def test_closing_the_answer_frees_the_engine(shop: Shop) -> None:
     chat = ScriptedChat(said(GOOD))
 
     async def leave_early() -> None:
-        async with aclosing(shop.answerer(chat).ask(QUESTION, scope=shop.scope)) as events:
+        async with aclosing(shop.answerer(chat).ask(QUESTION, scope=shop.only("shop"))) as events:
             async for event in events:
                 if event.type == "token":
                     assert chat.open == 1
@@ -180,7 +182,7 @@ def test_the_answer_says_how_long_each_step_took_and_which_commit_it_speaks_of(s
 def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warning(own_shop: Shop) -> None:
     repo = own_shop.add("gone")
     shutil.rmtree(repo.source)
-    _, answer = ask(own_shop, ScriptedChat(said(GOOD)))
+    _, answer = ask(own_shop, ScriptedChat(said(GOOD)), scope=own_shop.scope)
     assert answer.evidence
     assert not any(citation.span.verified for citation in answer.evidence)
     assert any("gone" in warning for warning in answer.warnings)
@@ -194,23 +196,22 @@ def test_a_commit_that_was_rewritten_away_leaves_unverified_citations(own_shop: 
     git(repo.source, "branch", "-D", "main")
     git(repo.source, "reflog", "expire", "--expire=now", "--all")
     git(repo.source, "gc", "-q", "--prune=now")
-    _, answer = ask(own_shop, None)
+    _, answer = ask(own_shop, None, scope=own_shop.scope)
     assert not any(citation.span.verified for citation in answer.evidence)
     assert answer.warnings
 
 
-def test_with_several_repos_every_sentence_says_which_one(own_shop: Shop) -> None:
-    own_shop.add("one")
-    own_shop.add("two", {"lib/store.py": STORE})
-    _, answer = ask(own_shop, None, "Where is ModelStore defined?")
-    assert [sentence.text.split(" in ")[1].split(":")[0] for sentence in answer.sentences] == ["one", "two"]
-    assert {citation.span.repo_name for citation in answer.evidence} == {"one", "two"}
+def test_with_several_repos_every_sentence_says_which_one(shop: Shop) -> None:
+    _, answer = ask(shop, None, "Where is ModelStore defined?", scope=shop.scope)
+    named = [sentence.text.split(" in ")[1].split(":")[0] for sentence in answer.sentences]
+    assert set(named) == {"shop", "corners"}
+    assert {citation.span.repo_name for citation in answer.evidence} == {"shop", "corners"}
 
 
 def test_nothing_indexed_is_not_found_with_a_remedy(own_shop: Shop) -> None:
     own_shop.add("waiting", index=False)
     with pytest.raises(NotFound) as raised:
-        ask(own_shop, None)
+        ask(own_shop, None, scope=own_shop.scope)
     assert raised.value.remedy
 
 

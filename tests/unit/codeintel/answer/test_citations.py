@@ -11,14 +11,14 @@ from tests.support.shop import FILES, Shop
 
 @pytest.fixture
 def texts(shop: Shop) -> Texts:
-    repo = shop.registry.repos(shop.project.id)[0]
+    repo = shop.registry.repo("shop")
     sources: Mapping[RepoId, Source] = {repo.id: shop.generations.source(repo.id)}
     return Texts(sources)
 
 
 @pytest.fixture
 def place(shop: Shop) -> Place:
-    repo = shop.registry.repos(shop.project.id)[0]
+    repo = shop.registry.repo("shop")
     generation = shop.generations.published(repo.id)
     number = generation.files.paths.index("shop/pool.py")
     return Place(repo.id, repo.name, generation.info.commit, "shop/pool.py", generation.files.blobs[number], 4, 6)

@@ -5,15 +5,15 @@ from appliance.codeintel.questions import classify
 from tests.support.shop import Shop
 
 
-def ask(shop: Shop, question: str) -> StructureAnswer | None:
+def ask(shop: Shop, question: str, *, name: str = "shop") -> StructureAnswer | None:
     query = classify(question)
     assert query is not None
-    repo = shop.registry.repos(shop.project.id)[0]
+    repo = shop.registry.repo(name)
     return answer(query, code=[Code(shop.generations.published(repo.id), repo.name)])
 
 
-def said(shop: Shop, question: str) -> list[str]:
-    found = ask(shop, question)
+def said(shop: Shop, question: str, *, name: str = "shop") -> list[str]:
+    found = ask(shop, question, name=name)
     assert found is not None
     assert all(1 <= n <= len(found.places) for sentence in found.sentences for n in sentence.cites)
     assert all(sentence.cites for sentence in found.sentences)
@@ -100,24 +100,20 @@ def test_a_signature_is_given_as_written(shop: Shop) -> None:
     assert "shop/util/text.py:11" in sentence
 
 
-def test_a_long_list_is_cut_and_says_so(own_shop: Shop) -> None:
-    files = {f"part{n:02}/lib.py": "def same():\n    return 1\n" + f"# {n}\n" for n in range(MAX_LISTED + 5)}
-    own_shop.add("many", files)
-    found = ask(own_shop, "where is `same` defined")
+def test_a_long_list_is_cut_and_says_so(shop: Shop) -> None:
+    found = ask(shop, "where is `same` defined", name="corners")
     assert found is not None
     assert len(found.sentences) == MAX_LISTED
-    assert found.warnings == (f"{MAX_LISTED} of {MAX_LISTED + 5} definitions of `same` are listed.",)
+    assert found.warnings == (f"{MAX_LISTED} of 17 definitions of `same` are listed.",)
 
 
-def test_tests_come_after_the_code_that_they_test(own_shop: Shop) -> None:
-    text = "class Thing:\n    pass\n"
-    own_shop.add("mixed", {"a/tests/test_thing.py": text + "# t\n", "src/thing.py": text})
-    places = [sentence.split(" in ")[1].split(":")[0] for sentence in said(own_shop, "where is Thing defined")]
-    assert places == ["src/thing.py", "a/tests/test_thing.py"]
+def test_tests_come_after_the_code_that_they_test(shop: Shop) -> None:
+    sentences = said(shop, "where is Thing defined", name="corners")
+    places = [sentence.split(" in ")[1].split(":")[0] for sentence in sentences]
+    assert places == ["same/thing.py", "same/tests/test_thing.py"]
 
 
-def test_a_place_shows_at_most_forty_lines(own_shop: Shop) -> None:
-    own_shop.add("long", {"big.py": "class Big:\n" + "".join(f"    x{n} = {n}\n" for n in range(200))})
-    found = ask(own_shop, "where is Big defined")
+def test_a_place_shows_at_most_forty_lines(shop: Shop) -> None:
+    found = ask(shop, "where is Big defined", name="corners")
     assert found is not None
     assert (found.places[0].start_line, found.places[0].end_line) == (1, 40)
