@@ -14,17 +14,27 @@ READY: Final = b"\x00ready"
 
 
 class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A task as it travels: a path is bytes here, because msgpack's strings are UTF-8. ``problem``: go by lines alone."""
+    """A task as it travels: a path is bytes here, because msgpack's strings are UTF-8. ``problem``: go by lines alone.
+
+    ``deaths`` counts the processes that died while they were at it.
+    """
 
     blob: str
     path: bytes
     content: bytes
     problem: str = ""
+    deaths: int = 0
 
     @classmethod
-    def of(cls, task: BlobTask, *, problem: str = "") -> "Work":
+    def of(cls, task: BlobTask) -> "Work":
         """Return *task* ready to travel."""
-        return cls(task.blob, os.fsencode(task.path), task.content, problem)
+        return cls(task.blob, os.fsencode(task.path), task.content)
+
+    def after_death(self, problem: str) -> "Work":
+        """Return what to do next: once more, because a process may die of something else, and then by lines."""
+        deaths = self.deaths + 1
+        again = deaths < 2 and problem != "parse-timeout"
+        return Work(self.blob, self.path, self.content, "" if again else problem, deaths)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 
 from tree_sitter import Node
 
@@ -25,8 +24,14 @@ def imports(language: str, captures: Captures, text: SourceText) -> list[Import]
     """Return the imports among *captures* in the order of the source."""
     nodes = [(node, _READERS.get(language, _quoted)) for node in captures.get("import", ())]
     nodes += [(node, _required) for node in captures.get("import.require", ())]
-    nodes.sort(key=lambda item: item[0].start_byte)
-    return list(chain.from_iterable(_read(node, reader, text) for node, reader in nodes))
+    nodes.sort(key=lambda item: (item[0].start_byte, -item[0].end_byte))
+    found: list[Import] = []
+    done = -1
+    for node, reader in nodes:
+        if node.end_byte > done:  # a call inside a declaration that was read
+            done = node.end_byte
+            found += _read(node, reader, text)
+    return found
 
 
 def _read(node: Node, reader: _Read, text: SourceText) -> Iterator[Import]:

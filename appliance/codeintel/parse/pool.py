@@ -36,19 +36,19 @@ Result = tuple[BlobId, BlobFacts]
 class ParserPool:
     """Up to *workers* parser processes, started when there is work for them. Used by one thread."""
 
-    def __init__(self, workers: int, limits: Index) -> None:
+    def __init__(self, workers: int, limits: Index, *, interpreter: str = sys.executable) -> None:
         missing = sorted({module for module, _ in WHEELS.values() if find_spec(module) is None})
         if missing:
             raise HostUnfit(f"Grammars are not installed: {', '.join(missing)}.", remedy="Install Skellig again.")
         self._limits = limits
-        self._idle = [_Child(limits) for _ in range(workers)]
+        self._idle = [_Child(limits, interpreter) for _ in range(workers)]
         self._all = tuple(self._idle)
 
     def map(self, tasks: Iterable[BlobTask]) -> Iterator[Result]:
         """Yield the facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
 
-        A child that dies or overruns costs only the file that it was at: that one's facts come by lines, with ``problem``
-        "parse-crash" or "parse-timeout".
+        A child that dies or overruns costs only the file that it was at: that one is tried once more unless it took too
+        long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout".
         """
         source = iter(tasks)
         again: deque[Work] = deque()  # what a child did not get to
@@ -110,8 +110,9 @@ def _readable(busy: "dict[int, _Child]") -> "list[_Child]":
 class _Child:
     """One process and the batch that it is at."""
 
-    def __init__(self, limits: Index) -> None:
+    def __init__(self, limits: Index, interpreter: str) -> None:
         self._limits = limits
+        self._interpreter = interpreter
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
         self._at: deque[Work] = deque()
@@ -147,9 +148,9 @@ class _Child:
         problem = self._bury()
         first, *rest = self._at
         self._at.clear()
-        if first.problem:  # not even by lines
+        if first.problem and first.deaths > 2:  # not even by lines
             return [*results, (BlobId(first.blob), _NOTHING)], rest
-        return results, [Work(first.blob, first.path, first.content, problem), *rest]
+        return results, [first.after_death(first.problem or problem), *rest]
 
     def end(self) -> None:
         """End the process, if it runs, and forget what it was at."""
@@ -163,7 +164,7 @@ class _Child:
     def _start(self) -> "subprocess.Popen[bytes]":
         limits = (str(self._limits.worker_memory), str(self._limits.parse_seconds))
         process = proc.spawn(
-            (sys.executable, "-s", "-P", "-m", "appliance.codeintel.parse.child", *limits),
+            (self._interpreter, "-s", "-P", "-m", "appliance.codeintel.parse.child", *limits),
             env={"PYTHONPATH": str(_ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -183,7 +184,9 @@ class _Child:
             data = os.read(self.output, _PIPE) if ready else b""
             if not data:
                 self.end()
-                raise HostUnfit("A parser process does not start.", remedy="Is `index.worker_memory` large enough?")
+                raise HostUnfit(
+                    "A parser process does not start.", remedy="Run `skellig doctor`; it needs memory and processes."
+                )
             self._buffer += data
         del self._buffer[:expected]
 

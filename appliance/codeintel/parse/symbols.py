@@ -23,6 +23,7 @@ _TRAILER = re.compile(r"(?:=>|[\s{:=;,])+\Z")
 _SIGNATURE = 300
 _LOOKED_AT = 1500  # bytes of a head
 _QUALNAME = 400  # a nest of 200,000 functions would otherwise spell 40 GB of names
+_BY_LINE: Final = frozenset({"ruby", "lua"})  # an empty body is no node there
 _PREFIX = re.compile(r"[^;{}()=]{0,80}")
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 
@@ -161,7 +162,7 @@ class SymbolFinder:
         body = _body(node)
         end = min(body.start_byte if body else node.end_byte, start + _LOOKED_AT)
         head = text.cut(start, end)
-        if self._language == "ruby":
+        if self._language in _BY_LINE:
             head = head.partition("\n")[0]
         return _one_line(head if body else head.partition("{")[0])
 

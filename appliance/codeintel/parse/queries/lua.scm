@@ -6,3 +6,4 @@
 
 (function_call name: [(identifier) (dot_index_expression) (method_index_expression)] @r.call)
 (function_call name: (identifier) arguments: (arguments . (string))) @import.require
+(variable_declaration (assignment_statement (variable_list) (expression_list value: (function_call name: (identifier) arguments: (arguments . (string)))))) @import.require

@@ -1,0 +1,473 @@
+"""What one pass finds in a blob."""
+
+import textwrap
+
+import pytest
+
+from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.parse.blob import facts, facts_by_lines
+from appliance.codeintel.parse.tokens import tokenize
+from appliance.ids import BlobId
+
+
+def parsed(path: str, source: str | bytes) -> BlobFacts:
+    content = source if isinstance(source, bytes) else textwrap.dedent(source).lstrip("\n").encode()
+    return facts(BlobTask(BlobId("0" * 40), path, content))
+
+
+def names(found: BlobFacts) -> list[str]:
+    return [symbol.qualname for symbol in found.symbols]
+
+
+def calls(found: BlobFacts) -> set[tuple[str, str, str]]:
+    """Receiver, name and the qualified name around each call."""
+    owners = {-1: "", **{index: symbol.qualname for index, symbol in enumerate(found.symbols)}}
+    return {(use.receiver, use.name, owners[use.enclosing]) for use in found.references if use.kind == "call"}
+
+
+DEFINITIONS = [
+    (
+        "a.py",
+        """
+        import os
+        LIMIT = 3
+        class Client(Base):
+            timeout = 1
+            def get(self): pass
+            @property
+            def get(self): pass
+        if LIMIT:
+            def under_if(): pass
+        try:
+            X = 1
+            class UnderTry: pass
+        finally:
+            pass
+        with a as b:
+            async def under_with():
+                def nested(): pass
+        """,
+        ["constant LIMIT", "class Client", "field Client.timeout", "method Client.get", "method Client.get#2",
+         "function under_if", "constant X", "class UnderTry", "function under_with", "function under_with.nested"],
+    ),
+    (
+        "a.js",
+        """
+        const TABLE = {a: 1};
+        export default function () {}
+        export class Foo extends Bar { x = () => 1; static z = 1; constructor() {} go() {} get v() {} }
+        const arrow = async (a) => { function inner() {} };
+        exports.one = function () {};
+        module.exports.two = () => {};
+        Foo.prototype.late = function () {};
+        module.exports = { three: function () {}, four() {} };
+        function* gen() {}
+        """,
+        ["constant TABLE", "function default", "class Foo", "method Foo.x", "field Foo.z", "constructor Foo.constructor",
+         "method Foo.go", "method Foo.v", "function arrow", "function arrow.inner", "function one", "function two",
+         "method Foo.late", "method three", "method four", "function gen"],
+    ),
+    (
+        "a.ts",
+        """
+        export interface I<T> { p: Q; m(a: A): B }
+        export type Alias = X | Y;
+        enum E { A }
+        namespace N { export function f() {} }
+        export abstract class Foo { private x = 1; constructor(a: A) {} abstract go(): void; h = () => 1 }
+        function over(a: string): void;
+        function over(a: any) {}
+        """,
+        ["interface I", "property I.p", "method I.m", "type Alias", "enum E", "namespace N", "function N.f", "class Foo",
+         "field Foo.x", "constructor Foo.constructor", "method Foo.go", "method Foo.h", "function over", "function over#2"],
+    ),
+    ("a.tsx", "const App = () => <Page a={1}><Btn/></Page>;\n", ["function App"]),
+    (
+        "a.go",
+        """
+        package p
+        type Foo struct { Bar; a, b int }
+        type I interface { Do(p P) R }
+        func (f *Foo) Go() {}
+        func (g Gen[T]) Go() {}
+        func Go() {}
+        const ( First = iota; Second )
+        var v, w = 1, 2
+        """,
+        ["struct Foo", "field Foo.a", "field Foo.b", "interface I", "method I.Do", "method Foo.Go", "method Gen.Go",
+         "function Go", "constant First", "constant Second", "variable v", "variable w"],
+    ),
+    (
+        "a.rs",
+        """
+        pub struct Foo<T> { a: T }
+        impl<T: X> Tr for Foo<T> { fn go(&self) {} }
+        impl Foo<u8> { const K: u8 = 1; fn go(&self) {} }
+        enum E { A, B }
+        trait Tr { fn go(&self); }
+        macro_rules! mac { () => {} }
+        mod inner { fn free() {} }
+        """,
+        ["struct Foo", "field Foo.a", "method Foo.go", "constant Foo.K", "method Foo.go#2", "enum E", "constant E.A",
+         "constant E.B", "trait Tr", "method Tr.go", "macro mac", "module inner", "function inner.free"],
+    ),
+    (
+        "A.java",
+        """
+        class Foo<T> extends Bar { int f, g; Foo() {} <R> R go() { return null; } class In {} }
+        interface I { int K = 1; void m(); }
+        enum E { A }
+        record Rec(int a) {}
+        """,
+        ["class Foo", "field Foo.f", "field Foo.g", "constructor Foo.Foo", "method Foo.go", "class Foo.In", "interface I",
+         "constant I.K", "method I.m", "enum E", "constant E.A", "class Rec"],
+    ),
+    (
+        "a.c",
+        """
+        #define LIMIT 1
+        #define MAX(a, b) ((a) > (b))
+        int proto(int a);
+        static struct foo *make(void) { return 0; }
+        struct foo { int a; };
+        typedef struct { int b; } bar_t;
+        typedef int (*callback)(int);
+        enum e { A, B };
+        int (*table[])(void) = { 0 };
+        """,
+        ["macro LIMIT", "macro MAX", "function make", "struct foo", "type bar_t", "type callback", "enum e", "constant e.A",
+         "constant e.B", "variable table"],
+    ),
+    ("a.h", "int proto(int a);\nchar *other(void);\nextern int data;\n", ["function proto", "function other"]),
+    (
+        "a.cc",
+        """
+        namespace n {
+        template <class T> class Foo : public Bar {
+          int f;
+          ~Foo();
+          virtual void go(P& p) const;
+          bool operator==(const Foo& o) { return true; }
+        };
+        }
+        void n::Foo::go(P& p) const {}
+        """,
+        ["namespace n", "class n.Foo", "field n.Foo.f", "method n.Foo.go", "method n.Foo.operator==", "method n.Foo.go#2"],
+    ),
+    (
+        "a.cs",
+        """
+        namespace N.M {
+          class Foo<T> : Bar { int f; public Foo() {} public R Go() { void Local() {} } public int P { get; set; } }
+          enum E { A }
+        }
+        """,
+        ["namespace N.M", "class N.M.Foo", "field N.M.Foo.f", "constructor N.M.Foo.Foo", "method N.M.Foo.Go",
+         "function N.M.Foo.Go.Local", "property N.M.Foo.P", "enum N.M.E", "constant N.M.E.A"],
+    ),
+    (
+        "a.rb",
+        """
+        module A
+          class Foo < B::C
+            K = 1
+            def go; end
+            def self.st; end
+          end
+        end
+        """,
+        ["module A", "class A.Foo", "constant A.Foo.K", "method A.Foo.go", "method A.Foo.st"],
+    ),
+    (
+        "a.php",
+        "<?php\nclass Foo extends Bar { const K = 1; public $p = 2; function go() {} }\nfunction top() {}\ntrait T {}\n",
+        ["class Foo", "constant Foo.K", "property Foo.p", "method Foo.go", "function top", "trait T"],
+    ),
+    ("a.sh", "X=1\ngo() { run; }\nfunction other { go; }\n", ["constant X", "function go", "function other"]),
+    (
+        "a.kt",
+        """
+        class Foo(val a: Int) : Bar() {
+          companion object {
+            val X = 1
+          }
+          fun go() { }
+        }
+        interface I
+        enum class E { A }
+        object Single {}
+        val top = 3
+        """,
+        ["class Foo", "class Foo.Companion", "property Foo.Companion.X", "method Foo.go", "interface I", "enum E",
+         "constant E.A", "class Single", "variable top"],
+    ),
+    (
+        "a.scala",
+        "class Foo {\n val x = 1\n def go(): R = { run() }\n}\nobject Single { def m() = 1 }\ntrait T { def abs: Int }",
+        ["class Foo", "property Foo.x", "method Foo.go", "class Single", "method Single.m", "trait T", "method T.abs"],
+    ),
+    (
+        "a.swift",
+        """
+        class Foo: Bar { let x = 1; init(a: A) {}; func go() {} }
+        struct S {}
+        enum E { case a }
+        extension Foo { func ext() {} }
+        protocol P { func m() }
+        """,
+        ["class Foo", "property Foo.x", "constructor Foo.init", "method Foo.go", "struct S", "enum E", "constant E.a",
+         "method Foo.ext", "interface P", "method P.m"],
+    ),
+    (
+        "a.lua",
+        "local M = {}\nfunction M.foo() end\nfunction M:bar() end\nlocal function loc() end\nM.z = function() end\n",
+        ["constant M", "method M.foo", "method M.bar", "function loc", "method M.z"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "source", "expected"), DEFINITIONS, ids=[row[0] for row in DEFINITIONS])
+def test_every_definition_is_found_where_it_stands(path: str, source: str, expected: list[str]) -> None:
+    found = parsed(path, source)
+    assert [f"{symbol.kind} {symbol.qualname}" for symbol in found.symbols] == expected
+    assert found.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        (
+            "a.py",
+            "def f():\n    helper.run(1).then(go)\n    Other()\n",
+            {("helper", "run", "f"), ("helper.run(1)", "then", "f"), ("", "Other", "f")},
+        ),
+        (
+            "a.js",
+            "function f() { this.svc.run(); go(); new Q(); }\n",
+            {("this.svc", "run", "f"), ("", "go", "f"), ("", "Q", "f")},
+        ),
+        ("a.tsx", "const A = () => <Page><ui.Btn/></Page>;\n", {("", "Page", "A"), ("ui", "Btn", "A")}),
+        ("a.go", "package p\nfunc f() { fmt.Println(1); go2() }\n", {("fmt", "Println", "f"), ("", "go2", "f")}),
+        ("a.rs", "fn f() { a.run(); b::c::<T>(1); m!(); }\n", {("a", "run", "f"), ("b", "c", "f"), ("", "m", "f")}),
+        (
+            "A.java",
+            "class F { void f() { a.run(1); go(); new W<T>(); } }\n",
+            {("a", "run", "F.f"), ("", "go", "F.f"), ("", "W", "F.f")},
+        ),
+        ("a.c", "int f(void) { helper(1); p->run(2); return 0; }\n", {("", "helper", "f"), ("p", "run", "f")}),
+        (
+            "a.cc",
+            "void f() { std::move(x); p->run(); make<int>(1); }\n",
+            {("std", "move", "f"), ("p", "run", "f"), ("", "make", "f")},
+        ),
+        (
+            "a.cs",
+            "class F { void G() { a.Run(1); Go<int>(); b?.C(); new Q(); } }\n",
+            {("a", "Run", "F.G"), ("", "Go", "F.G"), ("", "C", "F.G"), ("", "Q", "F.G")},
+        ),
+        ("a.rb", "def f\n  helper.run(1)\n  go 2\nend\n", {("helper", "run", "f"), ("", "go", "f")}),
+        (
+            "a.php",
+            "<?php function f() { $this->run(1); Foo::st(); go(); new Q(); }\n",
+            {("$this", "run", "f"), ("Foo", "st", "f"), ("", "go", "f"), ("", "Q", "f")},
+        ),
+        ("a.sh", "f() { run 1; }\n", {("", "run", "f")}),
+        ("a.kt", "fun f() { helper.run(1); go() }\n", {("helper", "run", "f"), ("", "go", "f")}),
+        ("a.scala", "object O { def f() = { helper.run(1); go() } }\n", {("helper", "run", "O.f"), ("", "go", "O.f")}),
+        ("a.swift", "func f() { helper.run(1); go() }\n", {("helper", "run", "f"), ("", "go", "f")}),
+        ("a.lua", "function f() m.bar(1); self:go() end\n", {("m", "bar", "f"), ("self", "go", "f")}),
+    ],
+)
+def test_calls_are_found_with_receiver_and_enclosing_definition(
+    path: str, source: str, expected: set[tuple[str, str, str]]
+) -> None:
+    assert calls(parsed(path, source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("a.py", "class A(B, m.C[int]): pass\n", {"B", "C"}),
+        ("a.js", "class A extends m.B {}\n", {"B"}),
+        ("a.ts", "interface A extends B, C<T> {}\nclass D extends E<T> implements F {}\n", {"B", "C", "E", "F"}),
+        ("a.go", "package p\ntype A struct { B; *m.C }\n", {"B", "C"}),
+        ("a.rs", "struct A;\nimpl B for A {}\nimpl C<T> for A {}\n", {"B", "C"}),
+        ("A.java", "class A extends B implements C<T>, D {}\n", {"B", "C", "D"}),
+        ("a.cc", "class A : public B, private n::C, D<T> {};\n", {"B", "C", "D"}),
+        ("a.cs", "class A : B, IC<int> {}\n", {"B", "IC"}),
+        ("a.rb", "class A < B::C; end\n", {"C"}),
+        ("a.php", "<?php class A extends B implements C { use T; }\n", {"B", "C", "T"}),
+        ("a.kt", "class A : B(), C<Int>\n", {"B", "C"}),
+        ("a.scala", "class A extends B with C[Int]\n", {"B", "C"}),
+        ("a.swift", "class A: B, C {}\n", {"B", "C"}),
+    ],
+)
+def test_what_a_type_inherits_from_is_found(path: str, source: str, expected: set[str]) -> None:
+    found = [use for use in parsed(path, source).references if use.kind == "inherit"]
+    assert {use.name for use in found} == expected
+    assert all(use.enclosing >= 0 for use in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        (
+            "a.py",
+            "import a.b as c, d\nfrom .x import (y as z,  # why\n    w)\n",
+            {("a.b", (), "c"), ("d", (), ""), (".x", ("w",), ""), (".x", ("y",), "z")},
+        ),
+        (
+            "a.js",
+            'import d, {a as b, c} from "m";\nimport * as ns from "n";\nimport "side";\nexport * from "r";\n',
+            {
+                ("m", ("default",), "d"),
+                ("m", ("a",), "b"),
+                ("m", ("c",), ""),
+                ("n", (), "ns"),
+                ("side", (), ""),
+                ("r", ("*",), ""),
+            },
+        ),
+        (
+            "a.cjs",
+            'const fs = require("fs");\nconst {x, y: z} = require("q");\nrequire("side");\n',
+            {("fs", (), "fs"), ("q", ("x",), ""), ("q", ("y",), "z"), ("side", (), "")},
+        ),
+        ("a.ts", 'import type { A } from "a";\n', {("a", ("A",), "")}),
+        ("a.go", 'package p\nimport (\n "fmt"\n al "a/b"\n)\n', {("fmt", (), ""), ("a/b", (), "al")}),
+        (
+            "a.rs",
+            "use a::b::{c, d as e, f::{self, g}};\nmod sub;\nuse h::*;\n",
+            {
+                ("a::b", ("c",), ""),
+                ("a::b", ("d",), "e"),
+                ("a::b::f", ("self",), ""),
+                ("a::b::f", ("g",), ""),
+                ("sub", (), ""),
+                ("h", ("*",), ""),
+            },
+        ),
+        ("A.java", "import a.b.C;\nimport static x.Y.*;\n", {("a.b", ("C",), ""), ("x.Y", ("*",), "")}),
+        ("a.c", '#include <a/b.h>\n#include "c.h"\n', {("a/b.h", (), ""), ("c.h", (), "")}),
+        ("a.cc", "using namespace std;\nusing a::b;\n", {("std", ("*",), ""), ("a", ("b",), "")}),
+        ("a.cs", "using System;\nusing X = A.B;\n", {("System", (), ""), ("A.B", (), "X")}),
+        ("a.rb", "require 'x'\nrequire_relative 'y'\n", {("x", (), ""), ("y", (), "")}),
+        (
+            "a.php",
+            '<?php\nuse X\\Y as Z;\nuse X\\{Q, W as V};\nrequire_once "a.php";\n',
+            {("X", ("Y",), "Z"), ("X", ("Q",), ""), ("X", ("W",), "V"), ("a.php", (), "")},
+        ),
+        ("a.kt", "import x.y.Z as Q\nimport k.*\n", {("x.y", ("Z",), "Q"), ("k", ("*",), "")}),
+        ("a.scala", "import a.b.{C, D => E}\nimport x._\n", {("a.b", ("C",), ""), ("a.b", ("D",), "E"), ("x", ("_",), "")}),
+        ("a.swift", "import Foundation\n", {("Foundation", (), "")}),
+        ("a.lua", 'local m = require("x.y")\n', {("x.y", (), "m")}),
+    ],
+)
+def test_imports_are_read_as_written(path: str, source: str, expected: set[tuple[str, tuple[str, ...], str]]) -> None:
+    assert {(each.module, each.names, each.alias) for each in parsed(path, source).imports} == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "doc", "signature"),
+    [
+        (
+            "a.py",
+            '@wraps(\n  a)\ndef f(a,\n      b) -> int:\n    """Say it.\n\n    More.\n    """\n',
+            "Say it.",
+            "def f(a, b) -> int",
+        ),
+        ("a.py", "# Why it is.\ndef f(): pass\n", "Why it is.", "def f()"),
+        (
+            "a.js",
+            "/**\n * Say it\n * in two.\n *\n * @param a x\n */\nexport const f = async (a) => {\n};\n",
+            "Say it in two.",
+            "export const f = async (a)",
+        ),
+        ("a.go", "package p\n\n// F says it.\nfunc F(a int) error {\n}\n", "F says it.", "func F(a int) error"),
+        ("a.rs", "/// Say it.\n#[inline]\npub fn f<T>(a: T) -> Vec<T> {\n}\n", "Say it.", "pub fn f<T>(a: T) -> Vec<T>"),
+        ("A.java", "/** Say it. */\n@Ann\npublic class A<T> {\n}\n", "Say it.", "@Ann public class A<T>"),
+        ("a.c", "/* Say it. */\nstatic int\nf(int a)\n{\n}\n", "Say it.", "static int f(int a)"),
+        ("a.cs", "/// <summary>Say it.</summary>\npublic class A {\n}\n", "Say it.", "public class A"),
+        ("a.rb", "# Say it.\ndef f(a)\nend\n", "Say it.", "def f(a)"),
+        ("a.lua", "-- Say it.\nfunction f(a)\nend\n", "Say it.", "function f(a)"),
+    ],
+)
+def test_a_symbol_has_its_head_and_the_first_paragraph_about_it(path: str, source: str, doc: str, signature: str) -> None:
+    symbol = parsed(path, source).symbols[0]
+    assert (symbol.doc, symbol.signature) == (doc, signature)
+
+
+def test_lines_are_exact_and_decorators_belong_to_the_definition() -> None:
+    found = parsed("a.py", b"\n\n@a\n@b(\n  1)\nclass C:\n\n    def m(self):\n        pass\n\n\nx = 1\n")
+    lines = [(symbol.qualname, symbol.start_line, symbol.end_line, symbol.parent) for symbol in found.symbols]
+    assert lines == [("C", 3, 9, -1), ("C.m", 8, 9, 0), ("x", 12, 12, -1)]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        ("# ä\ndef größe(): pass\n".encode("latin-1"), "latin-1"),
+        ("\ufeff# ä\ndef größe(): pass\n".encode("utf-16-le"), "utf-16"),
+        ("\ufeff# ä\ndef größe(): pass\n".encode(), "utf-8"),
+        ("# ä\r\ndef größe(): pass\r\n".encode(), "utf-8"),
+    ],
+)
+def test_any_encoding_is_parsed_and_found_at_its_line(content: bytes, encoding: str) -> None:
+    found = parsed("a.py", content)
+    assert (found.encoding, found.lines) == (encoding, 2)
+    assert [(symbol.name, symbol.start_line) for symbol in found.symbols] == [("größe", 2)]
+    assert "größ" in found.chunks[0].tokens
+
+
+def test_a_chunk_knows_what_it_defines_and_what_holds_it() -> None:
+    methods = "\n".join(f"    def m{n}(self):\n" + "        work(here)\n" * 30 for n in range(3))
+    found = parsed("a.py", f"import os\n\nclass C:\n{methods}".encode())
+    chunks = [(chunk.symbol, chunk.defines) for chunk in found.chunks]
+    assert names(found) == ["C", "C.m0", "C.m1", "C.m2"]
+    assert chunks == [(-1, (0, 1)), (2, (2,)), (3, (3,))]
+
+
+def test_tokens_of_a_chunk_are_those_of_its_lines() -> None:
+    source = "def readAll(a):\n    return a.read_lines()\n"
+    assert [chunk.tokens for chunk in parsed("a.py", source).chunks] == [tokenize(source)]
+
+
+def test_markdown_has_its_headings_as_symbols() -> None:
+    found = parsed("a.md", "# One\ntext\n## Two\n```\n# no\n```\nThree\n=====\n## Two\n")
+    lines = [(symbol.qualname, symbol.start_line, symbol.end_line) for symbol in found.symbols]
+    assert lines == [("One", 1, 6), ("One.Two", 3, 6), ("Three", 7, 9), ("Three.Two", 9, 9)]
+    assert found.language == "markdown"
+
+
+def test_other_text_is_cut_by_lines() -> None:
+    found = parsed("a.yaml", "key: value\n" * 100)
+    assert (found.language, found.lines, found.symbols) == ("text", 100, ())
+    assert [(chunk.start_line, chunk.end_line) for chunk in found.chunks] == [(1, 40), (41, 80), (81, 100)]
+
+
+def test_broken_source_still_gives_what_can_be_read() -> None:
+    assert "good" in names(parsed("a.py", "def bad(a:\n    return a\n\ndef good():\n    pass\n"))
+
+
+def test_a_file_without_a_line_has_no_chunk() -> None:
+    assert parsed("a.py", b"").chunks == parsed("a.txt", b"\n \n").chunks == ()
+
+
+def test_facts_by_lines_say_why() -> None:
+    found = facts_by_lines(BlobTask(BlobId("0" * 40), "a.py", b"def f(): pass\n"), problem="parse-crash")
+    assert (found.language, found.problem, found.symbols, len(found.chunks)) == ("python", "parse-crash", (), 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.js", b"[" * 200_000 + b"]" * 200_000),
+        ("a.c", b"void f(){" + b"if(a){" * 50_000 + b"}" * 50_001),
+        ("a.js", b"function a(){" * 15_000 + b"}" * 15_000),
+    ],
+    ids=["brackets", "blocks", "functions"],
+)
+def test_a_deep_nest_is_walked_without_recursion(path: str, source: bytes) -> None:
+    found = parsed(path, source)
+    assert found.lines == 1
+    assert all(len(symbol.qualname) < 700 for symbol in found.symbols)

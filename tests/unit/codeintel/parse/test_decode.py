@@ -1,0 +1,50 @@
+"""Bytes of any kind become text with exact lines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.codeintel.parse.decode import decode
+from appliance.codeintel.parse.text import SourceText
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "encoding"),
+    [
+        (b"", "", "utf-8"),
+        ("ä\n".encode(), "ä\n", "utf-8"),
+        (b"\xef\xbb\xbfx", "x", "utf-8"),
+        ("\ufeffäx\n".encode("utf-16-le"), "äx\n", "utf-16"),
+        ("\ufeffäx\n".encode("utf-16-be"), "äx\n", "utf-16"),
+        ("Größe".encode("latin-1"), "Größe", "latin-1"),
+        ("größer als ä".encode() + b"\xff", "größer als ä\ufffd", "utf-8"),
+        (b"a\0b", "a\0b", "utf-8"),
+    ],
+)
+def test_the_encoding_is_found_and_recorded(content: bytes, text: str, encoding: str) -> None:
+    decoded = decode(content)
+    assert (decoded.text, decoded.encoding) == (text, encoding)
+
+
+def test_lines_end_with_line_feeds_alone() -> None:
+    assert decode(b"a\r\nb\x0cc\x85d\n\ne").lines() == ["a", "b\x0cc\x85d", "", "e"]
+    assert decode("a\u2028b\n".encode()).lines() == ["a\u2028b"]
+
+
+@given(st.binary())
+def test_any_bytes_decode_and_keep_their_line_ends(content: bytes) -> None:
+    decoded = decode(content)
+    decoded.text.encode()
+    if decoded.encoding != "utf-16":
+        assert decoded.text.count("\n") == content.count(b"\n")
+
+
+@given(st.text(alphabet="aä\n\U0001f600 \r"), st.data())
+def test_offsets_of_bytes_lead_to_the_same_text(text: str, data: st.DataObject) -> None:
+    source = SourceText(text)
+    first = data.draw(st.integers(0, len(text)))
+    last = data.draw(st.integers(first, len(text)))
+    start, end = len(text[:first].encode()), len(text[:last].encode())
+    assert source.cut(start, end) == text[first:last]
+    if source.lines:
+        assert source.between(1, len(source.lines)).removesuffix("\n") == text.removesuffix("\n")

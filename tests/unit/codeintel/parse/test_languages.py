@@ -1,0 +1,40 @@
+"""Names and first lines tell the language."""
+
+import pytest
+from tree_sitter import Parser
+
+from appliance.codeintel.parse.grammars import LANGUAGES, grammar
+from appliance.codeintel.parse.languages import language_of
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "language"),
+    [
+        ("a/b.py", b"", "python"),
+        ("B.PY", b"", "python"),
+        ("x.tsx", b"", "tsx"),
+        ("x.d.ts", b"", "typescript"),
+        ("a.h", b"int f(void);\n", "c"),
+        ("a.h", b"namespace n {\nclass A {\n", "cpp"),
+        ("Rakefile", b"", "ruby"),
+        ("run", b"#!/usr/bin/env python3\n", "python"),
+        ("run", b"#!/usr/bin/env -S node --x\n", "javascript"),
+        ("run", b"#!/bin/bash -e\n", "bash"),
+        ("run", b"#! /usr/bin/perl\n", "text"),
+        ("README.md", b"", "markdown"),
+        ("a.yaml", b"", "text"),
+        (".py", b"", "python"),
+        ("py", b"", "text"),
+        ("folder.py/plain", b"", "text"),
+        ("", b"", "text"),
+    ],
+)
+def test_the_language_is_found(path: str, head: bytes, language: str) -> None:
+    assert language_of(path, head) == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_grammar_loads_and_its_query_fits(language: str) -> None:
+    loaded = grammar(language)
+    assert isinstance(loaded.parser, Parser)
+    assert loaded.captures(b"") == {}
