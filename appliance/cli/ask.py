@@ -112,7 +112,7 @@ class _Paper:
         for warning in answer.warnings:
             self._screen.print(Text(f"note: {warning}", style="yellow"))
         read = "; ".join(freshness(fresh) for fresh in answer.freshness)
-        times = ", ".join(f"{name} {_time(spent)}" for name, spent in answer.timings.items())
+        times = ", ".join(f"{name.removesuffix('_ms')} {_time(spent)}" for name, spent in answer.timings.items())
         by = f"{answer.model}; " if answer.model else ""
         self._screen.print(Text(f"{by}{times}; {read}", style="dim"))
 

@@ -14,7 +14,7 @@ HIT = {
 }  # fmt: skip
 RESULTS = {
     "hits": [HIT], "total": 40, "truncated": True, "signals": ["lexical", "latent"], "freshness": [FRESH],
-    "warnings": ["The embedder is not ready."], "timings": {"total": 12.5},
+    "warnings": ["The embedder is not ready."], "timings": {"rank": 10.0, "total": 12.5},
 }  # fmt: skip
 EVIDENCE = {
     "n": 1, "repo_name": "shop", "path": "shop/cart.py", "start_line": 3, "end_line": 9, "commit": "c" * 40,
@@ -22,13 +22,13 @@ EVIDENCE = {
 }  # fmt: skip
 CARD = {
     "kind": "evidence", "evidence": [EVIDENCE], "sentences": [], "struck": [], "gate": None, "model": "",
-    "freshness": [FRESH], "warnings": [], "timings": {"evidence": 80.0},
+    "freshness": [FRESH], "warnings": [], "timings": {"evidence_ms": 80.0},
 }  # fmt: skip
 SENTENCE = {"text": "It adds up the lines.", "cites": [1]}
 STRUCK = {"text": "It calls frobnicate.", "reason": "frobnicate is nowhere in the evidence"}
 WHOLE = CARD | {
     "kind": "prose", "sentences": [SENTENCE], "struck": [STRUCK], "gate": {"passed": True, "reason": ""},
-    "model": "small", "timings": {"evidence": 80.0, "prose": 9500.0},
+    "model": "small", "timings": {"evidence_ms": 80.0, "total_ms": 9500.0},
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_an_answer_is_the_evidence_then_the_reading_then_what_was_struck(applian
     ]
     places = [ran.out.index(said) for said in order]
     assert places == sorted(places)
-    assert "evidence 80 ms, prose 9.5 s" in ran.out
+    assert "evidence 80 ms, total 9.5 s" in ran.out
 
 
 def test_an_answer_never_calls_prose_verified(appliance: ScriptedServer, line: Line) -> None:

@@ -1,0 +1,184 @@
+"""Claims about the real appliance under real signals: what is killed comes back, what cannot start says why."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import httpx2
+import pytest
+
+from appliance.base.paths import DataPaths
+from appliance.inference.catalog import Catalog
+from appliance.ops import launch
+from appliance.ops.programs import RunFiles
+from appliance.ops.supervisor import ProgramState, Supervisor, alive
+
+T = TypeVar("T")
+OFF = {"SKELLIG_CHAT__MODEL": "none", "SKELLIG_EMBED__MODEL": "none"}
+
+
+class House:
+    """A data directory with a real appliance on a port of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.files = RunFiles(DataPaths(root))
+        self.supervisor = Supervisor(self.files)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        env = {n: v for n, v in os.environ.items() if not n.startswith("SKELLIG_")}
+        ours = {"SKELLIG_DATA": str(self.files.paths.root), "SKELLIG_WEB__PORT": str(self.port)}
+        return subprocess.run(
+            [sys.executable, "-m", "appliance", *argv],
+            env=env | ours | OFF | settings,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def answers(self) -> bool:
+        try:
+            return httpx2.get(f"http://127.0.0.1:{self.port}/api/v1/health", trust_env=False).status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    def program(self, name: str) -> ProgramState:
+        return next(program for program in self.supervisor.programs() if program.name == name)
+
+    def pid(self, name: str, *, other_than: int = 0) -> int:
+        def look() -> int | None:
+            pid = self.program(name).pid
+            return pid if pid != other_than else None
+
+        return until(look)
+
+
+def until(found: Callable[[], T | None], *, seconds: float = 60.0) -> T:
+    """Return what *found* returns once that is true."""
+    end = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < end, "it did not come to pass in time"
+        time.sleep(0.05)
+    return value
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    built = House(tmp_path)
+    yield built
+    launch.stop(built.files, seconds=10.0)
+
+
+def test_the_appliance_lives_from_up_to_down(house: House) -> None:
+    """One long walk, because each start takes seconds: up, up again, kill -9 of each program, down."""
+    first = house.skellig("up", "--json")
+    assert first.returncode == 0, first.stderr
+    started = json.loads(first.stdout)
+    assert (started["url"], started["state"]) == (f"http://127.0.0.1:{house.port}", "ready")
+
+    again = json.loads(house.skellig("up", "--json").stdout)
+    assert again["token"] != started["token"]
+    login = httpx2.post(f"{started['url']}/api/v1/login", json={"token": again["token"]}, trust_env=False)
+    assert login.status_code == 200
+
+    elsewhere = house.skellig("up", SKELLIG_WEB__PORT="1")
+    assert elsewhere.returncode == 4
+    assert f"is used by the appliance at http://127.0.0.1:{house.port}" in elsewhere.stderr
+
+    for name in ("web", "worker"):
+        old = house.pid(name)
+        os.kill(old, signal.SIGKILL)
+        house.pid(name, other_than=old)
+    until(house.answers)
+    session = {"cookie": login.headers["set-cookie"].partition(";")[0]}
+    assert httpx2.get(f"{started['url']}/api/v1/repos", headers=session, trust_env=False).status_code == 200
+
+    status = house.skellig("status", "--json")
+    assert status.returncode == 0
+    assert {program["name"] for program in json.loads(status.stdout)["programs"]} == {"web", "worker"}
+
+    pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
+    assert house.skellig("down").stdout == "Stopped 3 programs.\n"
+    assert not [pid for pid in pids if alive(pid)]
+    assert house.skellig("status").returncode == 8
+
+
+def test_after_the_supervisor_was_killed_up_mends_it(house: House) -> None:
+    assert house.skellig("up").returncode == 0
+    web = house.pid("web")
+    os.kill(house.supervisor.pid(), signal.SIGKILL)
+    assert json.loads(house.skellig("status", "--json").stdout)["state"] == "orphaned"
+    assert house.skellig("up").returncode == 0
+    assert not alive(web)
+    assert house.answers()
+
+
+def test_a_web_process_that_cannot_start_ends_up_with_its_words(house: House) -> None:
+    """A database of a newer version is the honest case: nothing else would mend itself either."""
+    house.files.paths.root.mkdir(exist_ok=True)
+    with contextlib.closing(sqlite3.connect(house.files.paths.global_db)) as conn:
+        conn.execute("PRAGMA user_version=999")
+    ran = house.skellig("up")
+    assert ran.returncode == 9
+    assert "The web process ended at its start: error: The database" in ran.stderr
+    assert "newer version" in ran.stderr
+    assert house.skellig("status").returncode == 8
+
+
+def test_an_engine_that_dies_at_its_start_is_told_and_the_web_stays(house: House) -> None:
+    """The model's file has the right name and size and the wrong bytes: the engine refuses it."""
+    _forged(house.files.paths.models, "all-minilm-l6-v2-int8")
+    ran = house.skellig("up", SKELLIG_EMBED__MODEL="all-minilm-l6-v2-int8")
+    assert ran.returncode == 8
+    assert "engine-embed is degraded" in ran.stderr
+    assert "all-minilm-l6-v2-int8.onnx" in ran.stderr
+    assert f"Skellig is up at http://127.0.0.1:{house.port}" in ran.stdout
+    until(lambda: house.program("engine-embed").state == "failed")
+    assert house.answers()
+    status = json.loads(house.skellig("status", "--json").stdout)
+    assert status["state"] == "degraded"
+    assert [part["state"] for part in status["parts"] if part["name"] == "engine-embed"] == ["failed"]
+
+
+def _forged(root: Path, name: str) -> None:
+    for file in Catalog.load().get(name).file:
+        place = root / file.sha256 / file.name
+        place.parent.mkdir(parents=True)
+        with place.open("wb") as sparse:
+            sparse.truncate(file.size)
+
+
+def test_on_a_unix_socket_the_command_line_finds_it(house: House, tmp_path: Path) -> None:
+    path = tmp_path / "web.sock"
+    assert house.skellig("up", SKELLIG_WEB__SOCKET=str(path)).returncode == 0
+    assert "skellig repo add PATH" in house.skellig("repo", "list").stdout
+    assert not house.answers()
+
+
+def test_in_the_foreground_a_term_signal_ends_everything(house: House) -> None:
+    """As the entry of a container: nothing stays behind, and the exit status is 0."""
+    env = {"SKELLIG_DATA": str(house.files.paths.root), "SKELLIG_WEB__PORT": str(house.port), **OFF}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SKELLIG_")}
+    entry = subprocess.Popen(
+        [sys.executable, "-m", "appliance", "up", "--foreground"], env=kept | env, stdout=subprocess.DEVNULL
+    )
+    try:
+        until(house.answers)
+        web = house.pid("web")
+        entry.terminate()
+        assert entry.wait(60) == 0
+        assert not alive(web)
+    finally:
+        entry.kill()
+        entry.wait()
