@@ -15,8 +15,10 @@ import pytest
 
 from appliance.base import proc
 from appliance.contracts.chat import ChatRequest, Message
+from appliance.errors import EngineUnavailable
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
+from appliance.inference.engines.llama_server import LlamaServer
 from tests.support.engines import ScriptedEngine, served_in_thread, wait_ready
 from tests.support.models import MINILM, SMOL, needed
 
@@ -81,6 +83,23 @@ def test_model_with_another_digest_does_not_reach_the_engine(start: Start, folde
     assert "sha256" in said.decode()
     client = EngineClient(folder / "e.sock", expected=EngineInfo("embed", MINILM, 256))
     assert "sha256" in asyncio.run(client.health()).detail
+
+
+def test_file_that_llama_cannot_load_is_a_sentence(folder: Path) -> None:
+    """Digest and header may be right, and the rest of no use to this version of the library."""
+    (folder / "hollow.gguf").write_bytes(b"GGUF")
+    info = EngineInfo("chat", "hollow", 512)
+    engine = LlamaServer(info, model=folder / "hollow.gguf", socket=folder / "e.sock", threads=(1, 1), slots=1)
+
+    async def start_it() -> None:
+        try:
+            await engine.start()
+        finally:
+            await engine.close()
+
+    with pytest.raises(EngineUnavailable, match=r"cannot load .*hollow\.gguf"):
+        asyncio.run(start_it())
+    assert engine.health.state == "failed"
 
 
 def test_second_program_on_one_socket_says_so_and_exits(start: Start, folder: Path) -> None:
