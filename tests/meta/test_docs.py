@@ -69,7 +69,10 @@ def test_every_metric_has_an_entry_with_its_meaning() -> None:
         assert family.documentation.rstrip(".") in rows, family.name
 
 
-@pytest.mark.parametrize("kind", sorted(dict.fromkeys(errors()), key=code), ids=code)
+KINDS: list[type[ApplianceError]] = sorted(dict.fromkeys(errors()), key=code)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=code)
 def test_every_error_code_has_an_entry_with_its_exit_status(kind: type[ApplianceError]) -> None:
     row = next((line for line in page("errors").splitlines() if line.startswith(f"| `{kind.code}` |")), "")
     assert f"| {status_of(kind('It failed.'))} |" in row
