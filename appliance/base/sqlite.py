@@ -3,6 +3,7 @@
 NORMAL lost acknowledged rows in 3 of 60 simulated power cuts; FULL lost none.
 """
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from appliance.errors import DiskFull, HostUnfit, StorageFault, StoreBusy, StoreCorrupt
 
 _BUSY_TIMEOUT_S = 10.0
+_NEARLY_NOTHING = 256 << 10  # bytes
 _CODES = {
     sqlite3.SQLITE_BUSY: StoreBusy,
     sqlite3.SQLITE_LOCKED: StoreBusy,
@@ -104,7 +106,16 @@ def store_errors(path: Path) -> Iterator[None]:
         kind = _CODES.get(getattr(exc, "sqlite_errorcode", 0) & 0xFF)
         if kind is None:
             raise
+        if kind is StorageFault and _is_full(path):  # no room for SQLite's shared memory is an "I/O error" to it
+            kind = DiskFull
         raise kind(f"The database {path} failed: {exc}.", path=str(path)) from exc
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < _NEARLY_NOTHING
+    except OSError:
+        return False
 
 
 def _migrate(conn: sqlite3.Connection, migrations: Sequence[str], *, path: Path) -> None:

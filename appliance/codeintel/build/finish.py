@@ -54,6 +54,8 @@ def main() -> int:
     except ApplianceError as exc:
         _say(Said(error=exc.code, message=exc.message, remedy=exc.remedy))
         return 1
+    except BrokenPipeError:  # nobody listens any more
+        return 1
     except Exception as exc:  # the outermost loop of this process: libraries report a full disk each in their own way
         if shutil.disk_usage(folder).free > _NEARLY_NOTHING:
             raise

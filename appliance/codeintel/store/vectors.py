@@ -7,6 +7,7 @@ only once the file system was synced and ``project.db`` says so: on opening, wha
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from appliance.base.durable import make_directory, storage_errors, sync_filesystem
+from appliance.base.durable import make_directory, sync_filesystem
 from appliance.base.log import get
 from appliance.codeintel.store.code import CodeStore
 from appliance.errors import DiskFull, StorageFault
@@ -86,11 +87,8 @@ class VectorStore:
             },
             schema=self._schema,
         )
-        with storage_errors(self._folder):
-            try:
-                self._table.add(table)
-            except (RuntimeError, ValueError) as exc:  # what LanceDB raises for a failed write
-                raise self._fault(exc) from exc
+        with self._writing():
+            self._table.add(table)
 
     def commit(self) -> None:
         """Make everything added so far survive a power cut."""
@@ -102,9 +100,10 @@ class VectorStore:
         stats = cast("Mapping[str, Mapping[str, int]]", self._table.stats())  # typed as a class, returned as a dict
         if stats["fragment_stats"]["num_fragments"] <= _COMPACT_ABOVE:
             return
-        self._table.optimize(cleanup_older_than=_FOR_EVER)
-        self.commit()
-        self._table.optimize(cleanup_older_than=_FORMER_KEPT)
+        with self._writing():
+            self._table.optimize(cleanup_older_than=_FOR_EVER)
+            self.commit()
+            self._table.optimize(cleanup_older_than=_FORMER_KEPT)
         self.commit()
 
     def _open(self) -> "lancedb.table.Table":
@@ -121,14 +120,27 @@ class VectorStore:
         return table
 
     def _afresh(self, reason: Exception | None) -> "lancedb.table.Table":
-        """Start over: vectors are derived, what cannot be read is embedded again."""
+        """Start over: vectors are derived, what cannot be read is embedded again. Not for want of space, though."""
         if reason is not None:
+            if self._is_full():
+                raise self._fault(reason) from reason
             _log.warning("vectors.unreadable", model=self._model, reason=type(reason).__name__)
         shutil.rmtree(self._folder / f"{self._name}.lance", ignore_errors=True)
-        with storage_errors(self._folder):
+        with self._writing():
             return lancedb.connect(str(self._folder)).create_table(self._name, schema=self._schema)
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what LanceDB raises for a failed write into `DiskFull` and `StorageFault`."""
+        try:
+            yield
+        except (RuntimeError, ValueError, OSError) as exc:
+            raise self._fault(exc) from exc
+
     def _fault(self, exc: Exception) -> StorageFault:
-        if shutil.disk_usage(self._folder).free < _NEARLY_NOTHING:
+        if self._is_full():
             return DiskFull(f"No space is left for {self._folder}.", remedy="Free space, then try again.")
         return StorageFault(f"The vectors in {self._folder} cannot be written: {exc}.", path=str(self._folder))
+
+    def _is_full(self) -> bool:
+        return shutil.disk_usage(self._folder).free < _NEARLY_NOTHING
