@@ -9,8 +9,8 @@ from appliance.errors import NotFound
 
 _ROOT: Final = Path(__file__).parent / "static"
 _TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css",
+    ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
 

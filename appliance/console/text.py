@@ -19,7 +19,7 @@ def number(value: float) -> str:
 
 def count(value: int, noun: str) -> str:
     """Return the number and its noun: ``1 file``, ``3 repositories``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{value:,} {noun if value == 1 else plural}"
 
 
@@ -85,6 +85,11 @@ def short(object_id: str) -> str:
     return object_id[:10]
 
 
+def step(name: str) -> str:
+    """Return the name of a timed step as a person reads it: ``first_token_ms`` is ``first token``."""
+    return name.removesuffix("_ms").replace("_", " ")
+
+
 def runs(text: str) -> Runs:
     """Part *text* at its backquotes: (run, whether it is code)."""
     parts = text.split("`")
@@ -110,4 +115,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "number": number,
     "percent": percent,
     "short": short,
+    "step": step,
 }

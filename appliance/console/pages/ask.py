@@ -9,14 +9,14 @@ from litestar.params import QueryParameter, URLEncodedBody
 
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.registry import Repo
-from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Scope
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate, Scope
 from appliance.console.code import Excerpt, Place, excerpt
 from appliance.console.render import Fault, Page
 from appliance.console.text import count, duration
 from appliance.console.wiring import Pages, Wired
 from appliance.errors import ApplianceError, InvalidInput, Unavailable
 from appliance.ids import RepoId
-from appliance.services import Services
+from appliance.services import DEFAULT_PROJECT, Services
 
 LONGEST_QUESTION: Final = 2000
 _CODE_LINES: Final = 60
@@ -165,7 +165,7 @@ async def _whole(form: Question, services: Services) -> Answer:
     question = form.question.strip()
     if not question or len(question) > LONGEST_QUESTION:
         raise InvalidInput(f"A question has 1 to {LONGEST_QUESTION:,} characters.", remedy="Shorten it and ask again.")
-    scope = Scope(services.registry.project("default").id, (RepoId(form.repo),) if form.repo else ())
+    scope = Scope(services.registry.project(DEFAULT_PROJECT).id, (RepoId(form.repo),) if form.repo else ())
     async for event in services.answerer.ask(question, scope=scope):
         if event.type == "done" and event.answer is not None:
             return event.answer
@@ -177,10 +177,9 @@ def answer_view(answer: Answer) -> AnswerView:
     words = WORDS[answer.kind]
     cards = tuple(Evidence.of(citation, language=language_of(citation.span.path, b"")) for citation in answer.evidence)
     links = {card.n: card.place.href for card in cards}
-    gate = answer.gate
     return AnswerView(
         words=words,
-        silence=f"{words.silence} {gate.reason}".strip() if gate is not None and not gate.passed else words.silence,
+        silence=_silence(words, answer.gate),
         scope=" · ".join(_freshness(fresh) for fresh in answer.freshness),
         count=f"{sum(card.verified for card in cards)} of {len(cards)} verified at their commit",
         made=_made(answer),
@@ -204,7 +203,13 @@ def _freshness(fresh: Freshness) -> str:
     return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}, {state}"
 
 
+def _silence(words: Words, gate: Gate | None) -> str:
+    if gate is None or gate.passed:
+        return words.silence
+    return gate.reason if gate.reason.startswith("No prose") else f"{words.silence} {gate.reason}"
+
+
 def _made(answer: Answer) -> str:
-    spent = answer.timings.get("total")
+    spent = answer.timings.get("total_ms")
     parts = [answer.model, duration(spent / 1000) if spent is not None else ""]
     return " · ".join(part for part in parts if part)

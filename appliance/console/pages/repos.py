@@ -16,7 +16,7 @@ from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.wiring import Pages, Wired
 from appliance.errors import ApplianceError, InvalidInput, NotFound, StoreCorrupt
-from appliance.services import Services
+from appliance.services import DEFAULT_PROJECT, Services
 
 Which = Annotated[str, PathParameter(max_length=100, description="Id or name.")]
 
@@ -65,6 +65,7 @@ class RepoView:
     """One repository."""
 
     row: RepoRow
+    here: str  # this very page, as it is brought up to date
     languages: tuple[tuple[str, int], ...]
     encodings: tuple[tuple[str, int], ...]
     reasons: tuple[tuple[str, int], ...]
@@ -90,7 +91,7 @@ def add(data: URLEncodedBody[NewRepo], services: Wired, pages: Pages) -> Respons
         source = data.source.strip()
         if not source.startswith("/"):
             raise InvalidInput("The path must be absolute.", remedy="Begin it with a slash, as the machine sees it.")
-        project = services.registry.project("default").id
+        project = services.registry.project(DEFAULT_PROJECT).id
         repo = services.registry.add_repo(
             project, Path(source), name=data.name.strip() or None, branch=data.branch.strip() or None
         )
@@ -158,6 +159,7 @@ def _one(
     jobs = services.jobs.list(key=repo.id, limit=_JOBS)
     view = RepoView(
         row=row,
+        here=_address(repo, reason=reason, offset=offset).partition("#")[0],
         languages=held.languages,
         encodings=held.encodings,
         reasons=held.reasons,

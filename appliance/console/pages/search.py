@@ -13,7 +13,7 @@ from appliance.console.render import Fault, Page
 from appliance.console.wiring import Pages, Wired
 from appliance.errors import ApplianceError
 from appliance.ids import RepoId
-from appliance.services import Services
+from appliance.services import DEFAULT_PROJECT, Services
 
 LONGEST_QUERY: Final = 1000
 _PER_PAGE: Final = 10
@@ -86,7 +86,7 @@ async def show(
 
 
 async def _found(asked: SearchView, services: Services, *, offset: int) -> SearchView:
-    project = services.registry.project("default").id
+    project = services.registry.project(DEFAULT_PROJECT).id
     repos: tuple[RepoId, ...] = (services.registry.repo(asked.repo).id,) if asked.repo else ()
     scope = Scope(project, repos)
     response = await services.searcher.search(asked.query, scope=scope, limit=_PER_PAGE, offset=offset)
@@ -109,7 +109,7 @@ def _results(response: SearchResponse, *, offset: int) -> Results:
         last=offset + len(response.hits),
         total=response.total,
         truncated=response.truncated,
-        milliseconds=response.timings.get("total", sum(response.timings.values())),
+        milliseconds=response.timings.get("total", max(response.timings.values(), default=0.0)),
         signals=response.signals,
         freshness=response.freshness,
         warnings=response.warnings,

@@ -1,4 +1,6 @@
 // The answer on the page. It fills the slots that the server wrote; the server fills the same ones without script.
+import { show } from "./state.js";
+
 const root = document.getElementById("answer");
 const slot = (name, within = root) => within.querySelector(`[data-slot="${name}"]`);
 const put = (name, text, within = root) => {
@@ -27,15 +29,8 @@ export function blank() {
   hrefs.clear();
 }
 
-/** Show *word* beside the mark of *mood*: live, good, idle or bad. */
-export function state(mood, word) {
-  const place = slot("state");
-  if (place.dataset.mood !== mood) {
-    place.dataset.mood = mood;
-    place.replaceChildren(clone(`state-${mood}`));
-  }
-  put("word", word, place);
-}
+/** Show how the answer is. */
+export const state = (mood, word) => show(slot("state"), mood, word);
 
 /** What happened, the next step, the code. */
 export function fault(error) {
@@ -61,6 +56,7 @@ function evidence(data) {
   slot("evidence").replaceChildren(...data.evidence.map(item));
   slot("index").replaceChildren(...data.evidence.map(entry));
   data.evidence.forEach(colour);
+  if (data.kind === "structure") name(data.kind);
   const checked = data.evidence.filter((one) => one.verified).length;
   put("count", `${checked} of ${data.evidence.length} verified at their commit`);
   put("scope", data.freshness.map(freshness).join(" · "));
@@ -157,6 +153,19 @@ function sentence(data) {
   slot("reading").classList.add("spoken");
 }
 
+/** Call the reading what an answer of *kind* is called, and return its words. */
+function name(kind) {
+  const words = document.getElementById(`words-${kind}`).dataset;
+  put("label", words.label);
+  put("caveat", words.caveat);
+  return words;
+}
+
+function silence(words, gate) {
+  if (!gate || gate.passed) return words.silence;
+  return gate.reason.startsWith("No prose") ? gate.reason : `${words.silence} ${gate.reason}`;
+}
+
 /** Make *text* all that *place* holds, its backquoted names as code; text nodes only. */
 function say(place, text) {
   const parts = text.split("`");
@@ -184,11 +193,9 @@ function done(data) {
   slot("struck").replaceChildren();
   data.sentences.forEach(sentence);
   data.struck.forEach(struck);
-  const words = document.getElementById(`words-${data.kind}`).dataset;
-  put("label", words.label);
-  put("caveat", words.caveat);
-  put("made", [data.model, data.timings.total === undefined ? "" : spent(data.timings.total)].filter(Boolean).join(" · "));
-  if (!data.sentences.length) aside(data.gate && !data.gate.passed ? `${words.silence} ${data.gate.reason}` : words.silence);
+  const words = name(data.kind);
+  put("made", [data.model, data.timings.total_ms === undefined ? "" : spent(data.timings.total_ms)].filter(Boolean).join(" · "));
+  if (!data.sentences.length) aside(silence(words, data.gate));
   warnings(data.warnings);
   timings(data.timings);
 }
@@ -215,7 +222,7 @@ function timings(steps) {
     ...Object.entries(steps).flatMap(([step, took]) => {
       const dt = document.createElement("dt");
       const dd = document.createElement("dd");
-      dt.textContent = step;
+      dt.textContent = step.replace(/_ms$/, "").replaceAll("_", " ");
       dd.textContent = spent(took);
       return [dt, dd];
     }),

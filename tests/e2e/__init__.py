@@ -1,0 +1,1 @@
+"""The whole appliance, driven as people drive it."""

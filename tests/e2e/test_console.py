@@ -1,0 +1,173 @@
+"""The console in a browser: login, repositories, search, answers, keys."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.site import Site, Watched, watched
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "What happens to a running job when its lease is not renewed?"
+SENTENCES = (
+    "A lease that is not renewed puts its running job back in the queue.",
+    "After `MAX_ATTEMPTS` attempts the job has failed, with its reason.",
+    "The supervisor calls `resurrect_everything` once an hour.",
+)
+
+
+def test_a_one_time_token_lets_in_once(browser: Browser, site: Site) -> None:
+    token = site.token()
+    for refused in (False, True):
+        with watched(browser, site) as seen:
+            seen.expected.append("401 (Unauthorized)")
+            seen.open("/repos")
+            expect(seen.page).to_have_url(re.compile(r"/login\?next=/repos$"))
+            seen.page.get_by_label("One-time token").fill(token)
+            seen.page.get_by_role("button", name="Log in").click()
+            if refused:
+                expect(seen.page.get_by_role("alert")).to_contain_text("unauthenticated")
+            else:
+                expect(seen.page).to_have_url(site.url + "/repos")
+
+
+def test_after_logout_the_session_is_dead(browser: Browser, site: Site) -> None:
+    with watched(browser, site) as seen:
+        seen.login()
+        seen.page.get_by_role("button", name="Log out").click()
+        expect(seen.page.get_by_role("heading", name="Log in")).to_be_visible()
+        seen.open("/status")
+        expect(seen.page).to_have_url(re.compile(r"/login\?next=/status$"))
+
+
+def test_a_repository_is_added_and_its_files_are_counted(seen: Watched) -> None:
+    seen.open("/repos")
+    row = seen.page.get_by_role("row", name=re.compile("skellig"))
+    expect(row).to_contain_text("Current")
+    row.get_by_role("link", name="skellig").click()
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("skellig")
+    for reason, path in {"binary": "docs/logo.png", "oversize": "data/rates.json", "vendored": "vendor/left-pad/"}.items():
+        expect(seen.page.locator("#left-out").get_by_role("row").filter(has_text=path)).to_contain_text(reason)
+    expect(seen.page.locator("#left-out nav").get_by_role("link")).to_have_count(4)
+
+
+def test_a_path_that_is_no_repository_is_refused_in_one_line(seen: Watched) -> None:
+    seen.expected.append("422")
+    seen.open("/repos")
+    seen.page.get_by_label("Path on this machine").fill("/nowhere/at/all")
+    seen.page.get_by_role("button", name="Add repository").click()
+    expect(seen.page.get_by_role("alert")).to_contain_text("/nowhere/at/all")
+    expect(seen.page.get_by_label("Path on this machine")).to_have_value("/nowhere/at/all")
+
+
+def test_search_finds_a_definition_and_opens_its_lines(seen: Watched) -> None:
+    seen.open("/search")
+    seen.page.get_by_role("searchbox").fill("JobQueue")
+    seen.page.get_by_role("button", name="Search").click()
+    first = seen.page.locator(".hit").first
+    expect(first).to_contain_text("queue.py")
+    expect(seen.page).to_have_url(re.compile(r"/search\?q=JobQueue"))
+    first.locator("a.path").click()
+    expect(seen.page.get_by_role("heading", level=1)).to_contain_text("queue.py")
+    hot = seen.page.locator(".code li.hot")
+    expect(hot.first).to_be_visible()
+    expect(seen.page.locator(".code")).to_contain_text("class JobQueue")
+
+
+def test_evidence_stands_before_the_model_reads(seen: Watched) -> None:
+    seen.site.says(*SENTENCES)
+    with seen.site.held():
+        seen.page.get_by_label("Question").fill(QUESTION)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator("#e1")).to_contain_text("verified")
+        expect(seen.page.locator(".strip .live")).to_contain_text("Reading")
+        expect(seen.page.locator(".prose")).to_be_empty()
+    expect(seen.page.locator(".prose p").first).to_contain_text("A lease that is not renewed")
+    expect(seen.page.locator(".strip")).to_contain_text("Done in")
+    expect(seen.page.get_by_text("The locations are verified; the reading is not.")).to_be_visible()
+    struck = seen.page.get_by_role("list", name="Struck claims")
+    expect(struck.locator("s").last).to_contain_text("resurrect_everything")
+    expect(struck.locator(".reason").last).not_to_be_empty()
+
+
+def test_a_citation_opens_exactly_the_cited_lines(seen: Watched) -> None:
+    seen.site.says(*SENTENCES[:1])
+    seen.page.get_by_label("Question").fill(QUESTION)
+    seen.page.keyboard.press("Enter")
+    cite = seen.page.locator(".prose .cite").first
+    number = cite.inner_text().strip("[]")
+    card = seen.page.locator(f"#e{number}")
+    numbers = card.locator(".code li > span").all_inner_texts()
+    lines = card.locator(".code li > code").all_inner_texts()
+    cite.click()
+    expect(seen.page.get_by_role("heading", level=1)).to_be_visible()
+    hot = seen.page.locator(".code li.hot")
+    assert hot.locator("a").all_inner_texts() == numbers
+    assert hot.locator("code").all_inner_texts() == lines
+
+
+def test_stop_ends_the_reading_and_keeps_the_evidence(seen: Watched) -> None:
+    seen.site.says(*SENTENCES)
+    with seen.site.held():
+        seen.page.get_by_label("Question").fill(QUESTION)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator("#e1")).to_be_visible()
+        seen.page.get_by_role("button", name="Stop").click()
+        expect(seen.page.locator(".strip")).to_contain_text("Stopped")
+        expect(seen.page.locator("#e1")).to_be_visible()
+        expect(seen.page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_weak_evidence_brings_no_prose(seen: Watched) -> None:
+    seen.site.says()
+    seen.page.get_by_label("Question").fill(QUESTION)
+    seen.page.keyboard.press("Enter")
+    expect(seen.page.locator(".prose")).to_contain_text("No prose: the evidence is weak.")
+    expect(seen.page.locator("#e1")).to_be_visible()
+
+
+def test_a_question_of_structure_is_answered_by_the_symbol_table(seen: Watched) -> None:
+    seen.page.get_by_label("Question").fill("Where is JobQueue defined?")
+    seen.page.keyboard.press("Enter")
+    expect(seen.page.get_by_role("heading", name="From the symbol table")).to_be_visible()
+    expect(seen.page.locator(".prose")).to_contain_text("is defined in appliance/jobs/queue.py")
+
+
+def test_keys_move_between_pages(seen: Watched) -> None:
+    page = seen.page
+    page.locator("h1").click()
+    for second, place in {"s": "/search", "r": "/repos", "t": "/status", "a": "/ask"}.items():
+        page.keyboard.press("Escape")
+        page.keyboard.press("g")
+        page.keyboard.press(second)
+        page.wait_for_url("**" + place)
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Question")).to_be_focused()
+
+
+def test_the_theme_switch_is_remembered(seen: Watched) -> None:
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    light = seen.page.evaluate(background)
+    seen.page.get_by_role("button", name="Switch between light and dark").click()
+    dark = seen.page.evaluate(background)
+    assert dark != light
+    seen.open("/search")
+    assert seen.page.evaluate(background) == dark
+
+
+def test_everything_but_streaming_works_without_script(browser: Browser, site: Site) -> None:
+    site.says(*SENTENCES[:1])
+    with watched(browser, site, script=False) as seen:
+        seen.login()
+        seen.page.get_by_label("Question").fill(QUESTION)
+        seen.page.get_by_role("button", name="Ask", exact=True).click()
+        expect(seen.page.locator(".prose")).to_contain_text("A lease that is not renewed")
+        expect(seen.page.locator("#e1")).to_contain_text("verified")
+        seen.open("/search?q=JobQueue")
+        expect(seen.page.locator(".hit").first).to_contain_text("queue.py")
