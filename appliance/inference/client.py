@@ -19,8 +19,8 @@ from appliance.inference.engines.base import EngineHealth, EngineInfo
 from appliance.inference.unix import connected, event_data
 
 CHAT_SILENCE_S = 300.0  # a full prompt on one busy core takes minutes before the first token
-EMBED_SILENCE_S = 120.0
-HEALTH_SILENCE_S = 2.0
+EMBED_SILENCE_S = 300.0  # a full batch, on a machine that indexes beside it
+HEALTH_SILENCE_S = 3.0
 _REMEDY = "`skellig status` says what the engines do; `skellig up` starts them."
 
 
@@ -119,7 +119,10 @@ class EngineClient:
         try:
             async with connected(self._socket, silence=HEALTH_SILENCE_S) as client:
                 told = _decoded((await client.get("/health")).content, _Health)
-        except (EngineUnavailable, DeadlineExceeded) as exc:
+        except DeadlineExceeded:
+            slow = f"It listens, and has not answered for {HEALTH_SILENCE_S:g} s."
+            return EngineHealth("loading", slow, self.model)
+        except EngineUnavailable as exc:
             card = self._card
             if card.failure:
                 return EngineHealth("failed", card.failure, card.info.model)

