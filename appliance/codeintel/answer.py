@@ -112,6 +112,7 @@ class Answerer:
             draft.warnings += warnings
             events = self._known(found.sentences, draft, watch)
         else:
+            draft.warnings += gathered.vector_warnings
             evidence = await asyncio.to_thread(self._evidence, question, gathered, texts)
             draft.evidence = evidence.citations
             draft.warnings += evidence.warnings

@@ -46,6 +46,7 @@ class Gathered:
     part: npt.NDArray[np.int64]
     ranking: Ranking
     warnings: tuple[str, ...]
+    vector_warnings: tuple[str, ...]  # why meaning was not looked at, or not everywhere
     timings: dict[str, float]
 
 
@@ -84,7 +85,9 @@ class Gatherer:
         timings = {
             step: round((after - before) * 1000, 3) for step, before, after in zip(steps, times, times[1:], strict=False)
         }
-        return Gathered(query, tuple(parts), signals, part, ranking, (*warnings, *unembedded), timings)
+        return Gathered(
+            query, tuple(parts), signals, part, ranking, tuple(warnings), (*_unfilled(parts), *unembedded), timings
+        )
 
     def _open(self, query: ParsedQuery, scope: Scope) -> tuple[list[Part], list[str]]:
         repos = [repo for repo in self._generations.repos(scope.project) if not scope.repos or repo.id in scope.repos]
@@ -148,12 +151,15 @@ def _candidates(
 
 
 def _staleness(freshness: Freshness) -> list[str]:
-    said = []
-    if freshness.behind:
-        commits = "1 commit is" if freshness.behind == 1 else f"{freshness.behind} commits are"
-        said.append(f"{freshness.repo_name}: {commits} on {freshness.branch or 'HEAD'} but not in the index.")
-    if freshness.vectors < 1:
-        said.append(
-            f"{freshness.repo_name}: {freshness.vectors:.0%} of the vectors are there; the rest goes by words alone."
-        )
-    return said
+    if not freshness.behind:
+        return []
+    commits = "1 commit is" if freshness.behind == 1 else f"{freshness.behind} commits are"
+    return [f"{freshness.repo_name}: {commits} on {freshness.branch or 'HEAD'} but not in the index."]
+
+
+def _unfilled(parts: Sequence[Part]) -> list[str]:
+    return [
+        f"{part.repo.name}: {part.freshness.vectors:.0%} of the vectors are there; the rest goes by words alone."
+        for part in parts
+        if part.freshness.vectors < 1
+    ]

@@ -45,7 +45,7 @@ class Searcher:
             truncated=offset + len(page.hits) < page.total,
             signals=gathered.signals.used,
             freshness=tuple(part.freshness for part in gathered.parts),
-            warnings=(*gathered.warnings, *page.warnings),
+            warnings=(*gathered.warnings, *gathered.vector_warnings, *page.warnings),
             timings=gathered.timings | {"text": round((end - middle) * 1000, 3), "total": round((end - start) * 1000, 3)},
         )
 
