@@ -17,7 +17,7 @@ from appliance.codeintel.source.objects import Objects, is_id
 from appliance.errors import DeadlineExceeded, InvalidInput, MalformedContent, NotFound
 from appliance.ids import BlobId, CommitId
 
-_MOST_FILES = 2_000_000  # a tree of trees of the same tree names more files than there are atoms
+MOST_FILES = 2_000_000
 _MOST_REFS = 10_000
 _LONGEST_PATH = 4096
 _BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,1024}")
@@ -25,12 +25,16 @@ _MODES = frozenset(get_args(Mode))
 
 
 class GitSource:
-    """Implements `Source` on *directory*; *mirror* is a folder of ours for the view, *max_bytes* the largest blob read."""
+    """Implements `Source` on *directory*; *mirror* is a folder of ours for the view, *max_bytes* the largest blob read.
 
-    def __init__(self, directory: view.GitDirectory, *, mirror: Path, max_bytes: int) -> None:
+    A tree of more than *most_files* files is refused: one of a few objects can name more than there are atoms.
+    """
+
+    def __init__(self, directory: view.GitDirectory, *, mirror: Path, max_bytes: int, most_files: int = MOST_FILES) -> None:
         self._directory = directory
         self._view = view.build(directory, under=mirror)
         self._objects = Objects(self._view, max_bytes=max_bytes)
+        self._most_files = most_files
         self._counts: dict[tuple[str, str], int] = {}
 
     def snapshot(self, branch: str | None) -> Snapshot:
@@ -42,8 +46,8 @@ class GitSource:
         return Snapshot(name, commit, tree.id)
 
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
-        """Yield every file of the tree, streaming; links and submodules too."""
-        return list_tree(self._view, snapshot.tree)
+        """Yield every file of the tree, streaming; links and submodules too. Raise `LimitExceeded` for too many."""
+        return list_tree(self._view, snapshot.tree, most_files=self._most_files)
 
     def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
         """Yield nothing: a tree holds only its entries."""
@@ -145,9 +149,9 @@ class GitSource:
         return MalformedContent(f"The repository lacks what {display(name[:40])!r} names.", remedy=remedy)
 
 
-def list_tree(git_dir: Path, tree: str) -> Iterator[Entry]:
-    """Yield every file below *tree*; raise `LimitExceeded` for more than two million."""
-    budget = Budget(_MOST_FILES, what="files in the tree")
+def list_tree(git_dir: Path, tree: str, *, most_files: int = MOST_FILES) -> Iterator[Entry]:
+    """Yield every file below *tree*; raise `LimitExceeded` for more than *most_files*."""
+    budget = Budget(most_files, what="files in the tree")
     with Child(git_dir, ("ls-tree", "-r", "-z", "--long", "--full-tree", tree)) as child:
         for record in child.records(b"\0"):
             meta, _, path = record.partition(b"\t")
