@@ -1,0 +1,54 @@
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from appliance.base import sqlite
+from appliance.base.clock import SystemClock
+from appliance.jobs.queue import SCHEMA, WORKER_DIED, JobQueue
+from appliance.jobs.worker import JobContext, Worker
+
+
+def _hold(context: JobContext) -> None:
+    while True:
+        context.progress("parse", 1, 10)
+        context.check()
+        time.sleep(0.01)
+
+
+def _work_for_ever(path: Path) -> None:
+    queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
+    Worker(queue, {"index": _hold}, name="worker", clock=SystemClock()).run(threading.Event())
+
+
+def test_a_worker_that_is_killed_loses_nothing_and_its_successor_goes_on_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "global.db"
+    queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
+    job = queue.enqueue("index", key="r", payload={"repo": "r"})
+    other = queue.enqueue("index", key="s")
+    victim = multiprocessing.get_context("spawn").Process(target=_work_for_ever, args=(path,))
+    victim.start()
+    deadline = time.monotonic() + 60
+    while queue.get(job.id).progress is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert victim.pid is not None
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.join()
+    stop = threading.Event()
+    successor = Worker(queue, {"index": lambda _: None}, name="worker", clock=SystemClock())
+    thread = threading.Thread(target=successor.run, args=(stop,))
+    began = time.monotonic()
+    thread.start()
+    while not (queue.get(job.id).ended and queue.get(other.id).ended):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert time.monotonic() - began < 10, "it does not wait for the old lease to run out"
+    stop.set()
+    thread.join()
+    done = queue.get(job.id)
+    assert (done.state, done.attempts, done.payload) == ("done", 2, {"repo": "r"})
+    assert [event.reason for event in queue.events(job.id) if event.state == "queued"] == ["", WORKER_DIED]
+    queue.close()

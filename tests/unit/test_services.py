@@ -1,0 +1,140 @@
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.base import sqlite
+from appliance.errors import Cancelled, Conflict, NotFound
+from appliance.ids import RepoId
+from appliance.inference.engines.base import EngineHealth, Role
+from appliance.jobs.queue import Job, JobQueue
+from appliance.jobs.worker import JobContext
+from appliance.ops.health import Verdict
+from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, work
+from tests.support.appliance import make_services
+from tests.support.clock import FakeClock
+from tests.support.indexed import WordEmbedder
+from tests.support.repos import make_repo
+
+
+class Engines:
+    """Says one health after the other; the last one stays."""
+
+    def __init__(self, *states: str) -> None:
+        self.asked = 0
+        self._states: Sequence[str] = states
+
+    async def health(self, role: Role) -> EngineHealth:
+        del role
+        self.asked += 1
+        state = self._states[min(self.asked, len(self._states)) - 1]
+        return EngineHealth(state, "Why.", "a-model")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    with closing(make_services(tmp_path / "data", embedder=WordEmbedder())) as services:
+        yield services
+
+
+@pytest.fixture
+def repo(services: Services, tmp_path: Path) -> RepoId:
+    project = services.registry.project("default").id
+    return services.registry.add_repo(project, make_repo(tmp_path, {"a.py": "def first():\n    return 1\n"}, name="r")).id
+
+
+def run(services: Services, kind: str, *, stop: threading.Event | None = None) -> Job:
+    """Do the next job of *kind*, as a worker would."""
+    lease = services.jobs.lease(worker="test", kinds=[kind], seconds=60)
+    assert lease is not None
+    job_handlers(services)[kind](JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock))
+    return services.jobs.complete(lease)
+
+
+def test_a_finished_index_asks_for_its_vectors(services: Services, repo: RepoId) -> None:
+    services.index(repo)
+    run(services, "index")
+    assert services.generations.published(repo).info.completeness == 0.0
+    run(services, "embed")
+    assert services.generations.published(repo).info.completeness == 1.0
+
+
+def test_the_embedding_waits_until_its_engine_is_ready(services: Services, repo: RepoId) -> None:
+    """At the start of an appliance the model may still be loading: that is no failure."""
+    services.index(repo)
+    run(services, "index")
+    engines = Engines("down", "loading", "ready")
+    job = run(replace(services, engines=engines), "embed")
+    assert engines.asked == 3
+    assert job.progress is not None
+    assert services.generations.published(repo).info.completeness == 1.0
+
+
+def test_a_worker_that_stops_does_not_wait_for_an_engine(services: Services, repo: RepoId) -> None:
+    services.index(repo)
+    run(services, "index")
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Cancelled):
+        run(replace(services, engines=Engines("down")), "embed", stop=stop)
+
+
+def test_without_an_embedder_there_are_no_vectors_and_no_failure(services: Services, repo: RepoId) -> None:
+    services.index(repo)
+    run(services, "index")
+    assert run(replace(services, embedder=None), "embed").state == "done"
+
+
+def test_a_worker_that_starts_asks_for_the_vectors_that_are_missing(services: Services, repo: RepoId) -> None:
+    """The embedder may have been away so long that its job failed."""
+    services.index(repo)
+    run(services, "index")
+    run(replace(services, embedder=None), "embed")
+    stop = threading.Event()
+    stop.set()
+    work(services, stop)
+    assert [job.state for job in services.jobs.list(kind="embed")] == ["queued", "done"]
+
+
+def test_a_dropped_repo_takes_its_jobs_with_it(services: Services, repo: RepoId) -> None:
+    job = services.index(repo)
+    services.drop(repo)
+    assert services.jobs.get(job.id).state == "cancelled"
+    with pytest.raises(NotFound):
+        services.registry.repo(repo)
+
+
+def test_a_second_start_on_the_same_data_finds_what_the_first_left(services: Services, repo: RepoId) -> None:
+    with closing(make_services(services.paths.root)) as again:
+        assert again.registry.repo(repo).name == "r"
+        with pytest.raises(Conflict):
+            again.registry.add_project("default")
+
+
+@pytest.mark.parametrize(
+    ("engine", "part"),
+    [("ready", "ok"), ("loading", "starting"), ("down", "degraded"), ("failed", "degraded"), ("off", "off")],
+)
+def test_an_engine_that_is_away_degrades_the_appliance_and_no_more(engine: str, part: str) -> None:
+    """Search and evidence need no model."""
+    verdict = asyncio.run(EngineProbe(Engines(engine), role="chat").check())
+    assert (verdict.state, verdict.detail) == (part, "a-model Why.")
+    assert not EngineProbe(Engines(engine), role="chat").vital
+
+
+def test_a_worker_that_was_not_seen_for_long_is_told_of(services: Services) -> None:
+    clock = FakeClock()
+    jobs = JobQueue(sqlite.connect(services.paths.global_db), clock=clock)
+    probe = WorkerProbe(jobs)
+    assert asyncio.run(probe.check()).state == "starting"
+    jobs.present(worker="worker")
+    assert asyncio.run(probe.check()) == Verdict("ok")
+    clock.advance(25)
+    verdict = asyncio.run(probe.check())
+    jobs.close()
+    assert verdict.state == "failed"
+    assert "25 s" in verdict.detail
