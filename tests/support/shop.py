@@ -1,20 +1,13 @@
 """A small real repository, indexed by the real pipeline: what tests of questions and answers ask about."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.base.clock import SystemClock
-from appliance.base.paths import DataPaths
-from appliance.base.sqlite import connect
 from appliance.codeintel.answer import Answerer
-from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import ChatModel
-from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.registry import SCHEMA, Project, Registry, Repo
+from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Answer, AnswerEvent, Scope
-from appliance.codeintel.store.generations import Generations
-from appliance.config import Index
+from tests.support.indexed import Indexed
 from tests.support.repos import make_repo
 
 STORE = '''"""Where models are kept, by digest."""
@@ -113,8 +106,6 @@ def test_verify_compares_the_digest_of_the_model_with_the_catalogue():
     assert ModelStore({}).verify("a model's digest is verified here")
 """
 
-_LIMITS = Index(workers=1)
-
 FILES: Mapping[str, str] = {
     "README.md": "# Shop\n\nKeeps models and runs engines.\n",
     "cmd/server/main.go": SERVER,
@@ -147,56 +138,25 @@ CORNERS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shop:
-    """An appliance's code intelligence over repositories in a temporary folder. Without an embedder: words alone."""
+class Shop(Indexed):
+    """An index over repositories made in *folder*, and answers from it. Without an embedder: words alone."""
 
-    folder: Path
-    paths: DataPaths
-    registry: Registry
-    generations: Generations
-    project: Project
+    def __init__(self, folder: Path) -> None:
+        (folder / "data").mkdir(parents=True)
+        super().__init__(folder / "data")
+        self.folder = folder
 
-    @property
-    def scope(self) -> Scope:
-        """Everything that was added."""
-        return Scope(self.project.id)
+    def make(self, name: str, files: Mapping[str, str] = FILES) -> Repo:
+        """Make the git repository *name* of *files* and index it."""
+        return self.add(make_repo(self.folder, files, name=name))
 
     def only(self, name: str) -> Scope:
         """Return the scope of the one repo called *name*."""
-        return Scope(self.project.id, (self.registry.repo(name).id,))
+        return Scope(self.project, (self.registry.repo(name).id,))
 
-    def add(self, name: str, files: Mapping[str, str] = FILES, *, index: bool = True) -> Repo:
-        """Make the git repository *name* of *files*, register it, and index it unless told not to."""
-        repo = self.registry.add_repo(self.project.id, make_repo(self.folder, files, name=name))
-        if index:
-            indexer = Indexer(self.registry, paths=self.paths, limits=_LIMITS, clock=SystemClock())
-            indexer.index(repo.id, progress=lambda *_: None, check=lambda: None)
-        return repo
-
-    def searcher(self) -> Searcher:
-        """Return a searcher without an embedder."""
-        return Searcher(self.generations, None, SystemClock())
-
-    def answerer(self, chat: ChatModel | None = None, *, pack_tokens: int = 800) -> Answerer:
+    def answerer(self, chat: ChatModel | None = None) -> Answerer:
         """Return an answerer that asks *chat*."""
-        return Answerer(self.generations, self.searcher(), chat, SystemClock(), pack_tokens=pack_tokens)
-
-    def close(self) -> None:
-        """Let go of all databases."""
-        self.generations.close()
-        self.registry.close()
-
-
-def open_shop(folder: Path) -> Shop:
-    """Return an empty shop in *folder*; the caller closes it."""
-    paths = DataPaths(folder / "data")
-    paths.root.mkdir(parents=True)
-    clock = SystemClock()
-    conn = connect(paths.global_db, migrations=(SCHEMA,))
-    registry = Registry(conn, paths=paths, limits=_LIMITS, clock=clock)
-    generations = Generations(registry, paths=paths, clock=clock)
-    return Shop(folder, paths, registry, generations, registry.add_project("default"))
+        return Answerer(self.generations, self.searcher(), chat, self.clock)
 
 
 async def whole(events: AsyncIterator[AnswerEvent]) -> tuple[list[AnswerEvent], Answer]:

@@ -7,7 +7,7 @@ import pytest
 from appliance.codeintel.results import Answer, AnswerEvent, Scope
 from appliance.errors import EngineUnavailable, InvalidInput, LimitExceeded, NotFound, PromptTooLong
 from tests.support.chat import ScriptedChat, said
-from tests.support.repos import git
+from tests.support.repos import git, make_repo
 from tests.support.shop import FILES, STORE, Shop, whole
 
 QUESTION = "Where is a model's digest verified?"
@@ -181,7 +181,7 @@ def test_the_answer_says_how_long_each_step_took_and_which_commit_it_speaks_of(s
 
 
 def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warning(own_shop: Shop) -> None:
-    repo = own_shop.add("gone")
+    repo = own_shop.make("gone")
     shutil.rmtree(repo.source)
     _, answer = ask(own_shop, ScriptedChat(said(GOOD)), scope=own_shop.scope)
     assert answer.evidence
@@ -190,7 +190,7 @@ def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warnin
 
 
 def test_a_commit_that_was_rewritten_away_leaves_unverified_citations(own_shop: Shop) -> None:
-    repo = own_shop.add("rewritten")
+    repo = own_shop.make("rewritten")
     git(repo.source, "checkout", "-q", "--orphan", "other")
     git(repo.source, "rm", "-rfq", ".")
     git(repo.source, "commit", "-q", "--allow-empty", "-m", "new start")
@@ -210,7 +210,7 @@ def test_with_several_repos_every_sentence_says_which_one(shop: Shop) -> None:
 
 
 def test_nothing_indexed_is_not_found_with_a_remedy(own_shop: Shop) -> None:
-    own_shop.add("waiting", index=False)
+    own_shop.registry.add_repo(own_shop.project, make_repo(own_shop.folder, {"a.py": "a = 1\n"}, name="waiting"))
     with pytest.raises(NotFound) as raised:
         ask(own_shop, None, scope=own_shop.scope)
     assert raised.value.remedy
