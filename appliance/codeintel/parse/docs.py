@@ -7,21 +7,27 @@ _LONGEST = 500
 _FARTHEST = 60  # rows looked at above a definition
 _MARKS = {"python": ("#",), "ruby": ("#",), "bash": ("#",), "lua": ("--",), "php": ("//", "/*", "#")}
 _BETWEEN = ("@", "#[", "[", "template")  # what may stand between a comment and what it speaks of
-_STRING = re.compile(r"(?is)^[rbuf]{0,2}(\"\"\"|'''|\"|')(.*?)(?:\1)?$")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,100}>")
+_FIRST = "/#-@[t*"  # how a line can begin that is a comment or stands below one
 _EDGE = " \t/*!#-"
 
 
 def docstring(literal: str) -> str:
     """Return the first paragraph of a string literal as written in the source."""
-    match = _STRING.match(literal.strip())
-    return _first_paragraph((match[2] if match else literal).strip().split("\n"))
+    text = literal.strip().lstrip("rRbBuUfF")
+    quote = text[:3] if text[:3] in {'"""', "'''"} else text[:1]
+    return _first_paragraph(text.removeprefix(quote).removesuffix(quote).split("\n"))
 
 
 def comment_above(lines: Sequence[str], row: int, *, language: str) -> str:
     """Return the first paragraph of the comment that ends right above *row*, "" if there is none."""
     first, last = _block_above(lines, row, language)
-    return _first_paragraph([_TAG.sub("", each.strip().removesuffix("*/")).strip(_EDGE) for each in lines[first:last]])
+    return _first_paragraph([_words(each) for each in lines[first:last]]) if first < last else ""
+
+
+def _words(line: str) -> str:
+    line = line.strip().removesuffix("*/")
+    return (_TAG.sub("", line) if "<" in line else line).strip(_EDGE)
 
 
 def first_comment_row(lines: Sequence[str], row: int, *, language: str) -> int:
@@ -32,6 +38,9 @@ def first_comment_row(lines: Sequence[str], row: int, *, language: str) -> int:
 
 def _block_above(lines: Sequence[str], row: int, language: str) -> tuple[int, int]:
     """Return the first row of the comment and the row after its last; equal if there is none."""
+    above = lines[row - 1].strip() if row else ""
+    if not above or not (above[0] in _FIRST or above.endswith("*/")):  # most often
+        return row, row
     marks = _MARKS.get(language, ("//", "/*"))
     last = row
     while last > 0 and row - last < 5 and _stands_between(lines[last - 1]):

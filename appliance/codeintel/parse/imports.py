@@ -10,6 +10,7 @@ from appliance.codeintel.parse.grammars import Captures
 from appliance.codeintel.parse.text import SourceText
 
 _LONGEST = 8000  # characters of one statement that are read
+_LONGEST_REQUIRE = 400  # most calls that could be one are none
 _MOST = 500  # names of one statement
 _Read = Callable[[str, int], Iterator[Import]]
 _QUOTED = re.compile(r"""["'`<]([^"'`<>\n]{1,300})["'`>]""")
@@ -35,7 +36,8 @@ def imports(language: str, captures: Captures, text: SourceText) -> list[Import]
 
 
 def _read(node: Node, reader: _Read, text: SourceText) -> Iterator[Import]:
-    statement = text.cut(node.start_byte, min(node.end_byte, node.start_byte + _LONGEST))
+    longest = _LONGEST_REQUIRE if reader is _required else _LONGEST
+    statement = text.cut(node.start_byte, min(node.end_byte, node.start_byte + longest))
     return reader(statement, node.start_point.row + 1)
 
 

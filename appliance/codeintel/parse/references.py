@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from tree_sitter import Node
 
@@ -23,12 +23,7 @@ _KINDS: Final[dict[str, ReferenceKind]] = {
 _USE_ORDER = itemgetter(0, 4)
 
 
-class _Use(NamedTuple):
-    end: int
-    row: int
-    name: str
-    receiver: str
-    kind: ReferenceKind
+_Use = tuple[int, int, str, str, ReferenceKind]  # end, row, name, receiver, kind: plain, there is one for each line
 
 
 def references(language: str, captures: Captures, text: SourceText, scopes: Sequence[Scope]) -> list[Reference]:
@@ -42,8 +37,9 @@ def references(language: str, captures: Captures, text: SourceText, scopes: Sequ
     return list(_placed(uses, scopes))
 
 
-def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, language: str) -> Iterator[_Use]:
+def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, language: str) -> list[_Use]:
     cut, plain = text.cut, language in _DOTTED
+    uses: list[_Use] = []
     for node in nodes:
         start, end = node.byte_range
         whole = cut(start if end - start <= _LOOKED_AT else end - _LOOKED_AT, end)
@@ -51,21 +47,24 @@ def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, lan
             whole = whole.replace("::", ".").replace("->", ".").replace("?.", ".").replace("\\", ".").replace(":", ".")
         if whole.endswith(">"):
             whole = whole.partition("<")[0]
-        receiver, _, name = whole.rpartition(".")
-        name = name.strip()
-        if name:
-            yield _Use(end, node.end_point.row, name, _short(receiver) if receiver else "", kind)
+        if "." in whole:
+            receiver, _, name = whole.rpartition(".")
+            uses.append((end, node.end_point[0], name.strip(), _short(receiver), kind))
+        elif whole:
+            uses.append((end, node.end_point[0], whole, "", kind))
+    return uses
 
 
-def _invocations(nodes: Sequence[Node], text: SourceText) -> Iterator[_Use]:
+def _invocations(nodes: Sequence[Node], text: SourceText) -> list[_Use]:
     """Java, Ruby and PHP keep the name of a called method in a field of the call."""
+    uses: list[_Use] = []
     for node in nodes:
         name = next((found for field in _INVOKED if (found := node.child_by_field_name(field))), None)
-        if name is None:
-            continue
-        start, end = name.byte_range
-        receiver = text.cut(max(node.start_byte, start - _LOOKED_AT), start).rstrip(" \t\r\n.:->?&")
-        yield _Use(end, name.end_point.row, text.cut(start, end), _short(receiver), "call")
+        if name is not None:
+            start, end = name.byte_range
+            receiver = text.cut(max(node.start_byte, start - _LOOKED_AT), start).rstrip(" \t\r\n.:->?&")
+            uses.append((end, name.end_point[0], text.cut(start, end), _short(receiver), "call"))
+    return uses
 
 
 def _short(receiver: str) -> str:
