@@ -1,6 +1,8 @@
 """The ASGI application: the doors over the services, behind one gate, in one envelope."""
 
+import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from litestar import Litestar
@@ -22,6 +24,8 @@ from appliance.services import CLI_KEY, Services, build
 
 MAX_BODY: Final = 1_000_000
 
+_THREADS: Final = 32
+
 
 def create_app(services: Services | None = None) -> Litestar:
     """Return the application over *services*, or over those that the environment's settings say.
@@ -32,7 +36,9 @@ def create_app(services: Services | None = None) -> Litestar:
     own = services is None
     served = _from_environment() if services is None else services
 
-    def ready() -> None:
+    async def ready() -> None:
+        # Each request looks up who asks, and reads files, in a thread: the default is six of them on two cores.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="web"))
         served.access.keys.ensure_local(served.paths.run / CLI_KEY)
 
     def done() -> None:

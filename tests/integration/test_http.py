@@ -154,7 +154,7 @@ def test_malformed_requests_end_in_a_refusal(client: httpx2.Client, sent: bytes)
             connection.shutdown(socket.SHUT_WR)
             while piece := connection.recv(65536):
                 answer += piece
-        except (ConnectionError, TimeoutError):
+        except OSError:  # it closed the connection while we still sent
             pass
     first = answer.split(b"\r\n", 1)[0]
     assert answer == b"" or first.startswith(b"HTTP/1.1 4") or b"/health" in sent.split(b"\r\n", 1)[0], first
