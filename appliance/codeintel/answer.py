@@ -99,6 +99,7 @@ class Answerer:
         *prose* no model is asked.
         """
         watch = _Watch(self._clock)
+        question = question.encode("utf-8", "replace").decode()  # half a surrogate pair could not be sent to an engine
         gathered = await self._searcher.gather(plain(question), scope=scope)
         draft = _Draft(question, freshness=tuple(part.freshness for part in gathered.parts))
         draft.warnings += gathered.warnings

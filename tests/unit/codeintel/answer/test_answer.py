@@ -230,3 +230,11 @@ def test_a_question_without_words_is_refused(shop: Shop) -> None:
 def test_an_endless_question_is_refused(shop: Shop) -> None:
     with pytest.raises(LimitExceeded):
         ask(shop, None, "why " * 5000)
+
+
+def test_a_question_with_half_a_character_is_answered(shop: Shop) -> None:
+    """JSON can carry a lone surrogate; no engine's wire can."""
+    chat = ScriptedChat(said(GOOD))
+    _, answer = ask(shop, chat, "Where is a model's digest\ud800 verified?")
+    answer.question.encode()
+    chat.requests[0].messages[1].content.encode()
