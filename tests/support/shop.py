@@ -134,6 +134,9 @@ CORNERS: Mapping[str, str] = {
     "same/tests/test_thing.py": "class Thing:\n    tested = 1\n",
     "same/thing.py": "class Thing:\n    pass\n",
     **{f"part{n:02}/lib.py": f"def same():\n    return {n}\n" for n in range(17)},
+    "lib/dup/a.py": "def a():\n    pass\n",
+    "deep/lib/dup.py": "def b():\n    pass\n",
+    "deep/down/lib/dup.py": "def c():\n    pass\n",
     "big.py": "class Big:\n" + "".join(f"    x{n} = {n}\n" for n in range(200)),
 }
 

@@ -17,6 +17,7 @@ from appliance.codeintel.store.symbols import SymbolRow
 
 MAX_LISTED = 12  # a longer list is cut, and says so
 _SHOWN_LINES = 40  # of one definition on the card; the sentence gives all of its lines
+_MOST_PLACES = 2  # files or folders of one name that are listed in full
 _HEAD_LINES = 12  # of a file on the card
 _CLASSES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 _CALLABLES = frozenset({"function", "method", "constructor"})
@@ -124,16 +125,18 @@ def _members(query: StructureQuery, code: Sequence[Code], draft: _Draft) -> None
 
 
 def _contents(query: StructureQuery, code: Sequence[Code], draft: _Draft) -> None:
-    files = [(item, path) for item in code for path in _files_called(query.name, item.generation)]
-    for item, path in files[:3]:
-        _file_contents(item, path, draft)
-    draft.cut(3, len(files), what=f"files called `{display(query.name)}`")
-    if files:
-        return
-    folders = [(item, folder) for item in code for folder in _folders_called(query.name, item.generation)]
-    for item, folder in folders[:2]:
-        _folder_contents(item, folder, draft)
-    draft.cut(2, len(folders), what=f"folders called `{display(query.name)}`")
+    places = [(item, path) for item in code for path in _places_called(query.name, item.generation)]
+    places.sort(key=lambda place: _farness(place[0].generation, place[1]))
+    for item, path in places[:_MOST_PLACES]:
+        if path.endswith("/"):
+            _folder_contents(item, path, draft)
+        else:
+            _file_contents(item, path, draft)
+    if len(places) > _MOST_PLACES:
+        others = ", ".join(_shown(item, path) for item, path in places[_MOST_PLACES:][:5])
+        draft.warnings.append(
+            f"`{display(query.name)}` can also mean {_number(len(places) - _MOST_PLACES, 'place')} more: {others}."
+        )
 
 
 def _file_contents(code: Code, path: str, draft: _Draft) -> None:
@@ -158,6 +161,7 @@ def _folder_contents(code: Code, folder: str, draft: _Draft) -> None:
     draft.say(f"{_shown(code, folder)} holds {' and '.join(parts)}.", *(_head_of(code, path) for path in inside[:1]))
     for path in own[:MAX_LISTED]:
         rows = [row for row in _outermost(code.generation.symbols.in_file(path)) if row.kind != "heading"]
+        rows = [row for row in rows if row.kind in _DEFINITIONS and not row.name.startswith("_")] or rows
         named = ", ".join(f"`{_plain(row.qualname)}`" for row in rows[:8]) + (
             f" and {len(rows) - 8} more" if len(rows) > 8 else ""
         )
@@ -191,30 +195,29 @@ def _rows_named(name: str, generation: Generation) -> list[SymbolRow]:
     return []
 
 
-def _files_called(name: str, generation: Generation) -> list[str]:
-    """Return the files that *name* can mean: a path, the end of one, a dotted module; the best way of reading alone."""
-    wanted = name.strip("/").removeprefix("./")
+def _places_called(name: str, generation: Generation) -> list[str]:
+    """Return the files, and the folders with a slash at their end, that *name* can mean, read as exactly as may be."""
+    wanted = name.removeprefix("./").strip("/")
     paths = generation.files.paths
-    if wanted in set(paths):
+    if generation.files.number(wanted) is not None:
         return [wanted]
+    if any(path.startswith(f"{wanted}/") for path in paths):
+        return [f"{wanted}/"]
     if ends := [path for path in paths if path.endswith(f"/{wanted}")]:
         return ends
-    stem = re.sub(r"::|\.", "/", wanted)
-    return [path for path in paths if "." in path and f"/{path.rpartition('.')[0]}".endswith(f"/{stem}")]
+    module = re.sub(r"::|\.", "/", wanted)
+    found = {path for path in paths if "." in path and f"/{path.rpartition('.')[0]}".endswith(f"/{module}")}
+    for path in paths:
+        place = f"/{path}".find(f"/{module}/")
+        if place >= 0:
+            found.add(path[: place + len(module) + 1])
+    return list(found)
 
 
-def _folders_called(name: str, generation: Generation) -> list[str]:
-    """Return the folders, each with a slash at its end, that *name* can mean; those nearest to the top first."""
-    for wanted in (name.strip("/").removeprefix("./"), re.sub(r"::|\.", "/", name.strip("/"))):
-        middle = f"/{wanted}/"
-        found = set()
-        for path in generation.files.paths:
-            place = f"/{path}".find(middle)
-            if place >= 0:
-                found.add(path[: place + len(middle) - 1])
-        if found:
-            return sorted(found, key=lambda folder: (folder.count("/"), folder))
-    return []
+def _farness(generation: Generation, path: str) -> tuple[bool, int, str]:
+    """Return what sorts other code before tests, and what is near the top before what is deep down."""
+    inside = next((number for number, file in enumerate(generation.files.paths) if file.startswith(path)), None)
+    return inside is not None and _is_aside(generation, inside), path.rstrip("/").count("/"), path
 
 
 def _children(owner: _Found) -> list[SymbolRow]:

@@ -117,3 +117,11 @@ def test_a_place_shows_at_most_forty_lines(shop: Shop) -> None:
     found = ask(shop, "where is Big defined", name="corners")
     assert found is not None
     assert (found.places[0].start_line, found.places[0].end_line) == (1, 40)
+
+
+def test_of_a_folder_and_files_of_one_name_the_nearest_are_listed_and_the_others_named(shop: Shop) -> None:
+    found = ask(shop, "what is in lib.dup", name="corners")
+    assert found is not None
+    heads = [sentence.text.split(" ")[0] for sentence in found.sentences if "(" in sentence.text or "holds" in sentence.text]
+    assert heads == ["lib/dup/", "deep/lib/dup.py"]
+    assert found.warnings == ("`lib.dup` can also mean 1 place more: deep/down/lib/dup.py.",)
