@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from appliance.base.paths import display
+from appliance.codeintel.citations import split_lines
 from appliance.codeintel.results import Span
 from appliance.console.highlight import highlight
 
 _LONGEST_LINE: Final = 500  # characters of one line that a page shows
+_FILES_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +74,29 @@ def file_url(repo: str, *, path: str, commit: str, start: int, end: int) -> str:
     return f"/file?{query}#L{start}"
 
 
+def cited(content: bytes, *, language: str, start: int, end: int, limit: int) -> Excerpt:
+    """Return at most *limit* of the lines *start* to *end* of a whole file: its first lines tell how to colour the rest."""
+    lines = whole(content, language)[start - 1 : end]
+    shown = tuple(Line(start + i, html) for i, html in enumerate(lines[:limit]))
+    return Excerpt(shown, start, start + len(shown) - 1, _cut(len(lines) - len(shown)))
+
+
+@lru_cache(maxsize=_FILES_KEPT)
+def whole(content: bytes, language: str) -> tuple[Markup, ...]:
+    """Return every line of a file, coloured; kept for the next page that shows the same file."""
+    return tuple(_lines(split_lines(content), language=language))
+
+
 def excerpt(text: str, *, language: str, start: int, limit: int) -> Excerpt:
     """Return at most *limit* lines of *text*, whose first line has the number *start*."""
     lines = split(text)
     shown = [Line(start + i, html) for i, html in enumerate(_lines(lines[:limit], language=language))]
-    left = len(lines) - len(shown)
-    cut = f"{left} more line{'s' if left != 1 else ''}: open the file to see all." if left > 0 else ""
-    return Excerpt(tuple(shown), start, start + len(shown) - 1, cut)
+    return Excerpt(tuple(shown), start, start + len(shown) - 1, _cut(len(lines) - len(shown)))
 
 
-def window(lines: Sequence[str], *, language: str, first: int, hot: range) -> Excerpt:
+def window(lines: Sequence[Markup], *, first: int, hot: range) -> Excerpt:
     """Return *lines*, the first of which has the number *first*, each with an anchor and those in *hot* marked."""
-    shown = tuple(
-        Line(first + i, html, hot=first + i in hot, anchor=True) for i, html in enumerate(_lines(lines, language=language))
-    )
+    shown = tuple(Line(first + i, html, hot=first + i in hot, anchor=True) for i, html in enumerate(lines))
     return Excerpt(shown, first, first + len(lines) - 1)
 
 
@@ -93,11 +105,17 @@ def split(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
+def _cut(left: int) -> str:
+    return f"{left} more line{'s' if left != 1 else ''}: open the file to see all." if left > 0 else ""
+
+
 def _lines(lines: Sequence[str], *, language: str) -> list[Markup]:
     return highlight([_shown(line) for line in lines], language=language)
 
 
 def _shown(line: str) -> str:
     """Return *line* bounded, with what could reorder or hide text written as an escape."""
-    plain = "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line[:_LONGEST_LINE])
-    return plain + " …" if len(line) > _LONGEST_LINE else plain
+    line = line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …"
+    if line.replace("\t", "").isprintable():
+        return line
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line)

@@ -9,16 +9,20 @@ import json
 import sys
 import threading
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from appliance.base import log
 from appliance.cli.web import serve
 from appliance.contracts.chat import ChatDelta, ChatRequest
+from appliance.inference.engines.base import EngineHealth, Role
+from appliance.ops.health import Health
 from appliance.server import create_app
-from appliance.services import Services
+from appliance.services import Services, probes
 from tests.support.appliance import make_services, working
 from tests.support.chat import verdict
+from tests.support.indexed import WordEmbedder
 
 HOLD: Final = "hold"
 REST: Final = "rest"
@@ -55,9 +59,20 @@ class HeldChat:
         yield ChatDelta("", finish="stop", prompt_tokens=10, completion_tokens=9)
 
 
+class HeldEngines:
+    """Satisfies `services.Engines`: both are there."""
+
+    async def health(self, role: Role) -> EngineHealth:
+        """Return that the engine for *role* is ready."""
+        return EngineHealth("ready", model=HeldChat.model if role == "chat" else WordEmbedder.model)
+
+
 def main(data: Path, port: int) -> None:
     """Serve until SIGTERM."""
-    services = make_services(data, chat=HeldChat(data), extra={"SKELLIG_WEB__PORT": str(port)})
+    services = make_services(data, chat=HeldChat(data), embedder=WordEmbedder(), extra={"SKELLIG_WEB__PORT": str(port)})
+    engines = HeldEngines()
+    health = Health(probes(jobs=services.jobs, registry=services.registry, engines=engines, paths=services.paths))
+    services = replace(services, engines=engines, health=health)
     log.configure(level="warning", json=False)
     stop = threading.Event()
     worker = threading.Thread(target=_work, args=(services, stop))

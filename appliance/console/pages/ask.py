@@ -1,5 +1,6 @@
 """Ask: a question, the evidence for it, and what the model read in that. Streams with script, renders at once without."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -10,7 +11,8 @@ from litestar.params import QueryParameter, URLEncodedBody
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate, Scope
-from appliance.console.code import Excerpt, Place, excerpt
+from appliance.console.code import Excerpt, Place
+from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
 from appliance.console.text import count, duration
 from appliance.console.wiring import Pages, Wired
@@ -83,10 +85,10 @@ class Evidence:
     code: Excerpt
 
     @classmethod
-    def of(cls, citation: Citation, *, language: str) -> "Evidence":
+    def of(cls, citation: Citation, *, services: Services) -> "Evidence":
         """Return *citation* as a card."""
         span = citation.span
-        code = excerpt(citation.text, language=language, start=span.start_line, limit=_CODE_LINES)
+        code = card_lines(span, citation.text, language=language_of(span.path), limit=_CODE_LINES, services=services)
         return cls(citation.n, Place.of(span), citation.symbol, citation.kind, span.verified, code)
 
 
@@ -153,7 +155,7 @@ async def answer_whole(data: URLEncodedBody[Question], services: Wired, pages: P
     repos = tuple(services.registry.repos())
     answer, fault = None, None
     try:
-        answer = answer_view(await _whole(data, services))
+        answer = await asyncio.to_thread(answer_view, await _whole(data, services), services)
     except ApplianceError as exc:
         fault = Fault.of(exc)
     view = AskView(question=data.question[:LONGEST_QUESTION], repo=data.repo, repos=repos, answer=answer, fault=fault)
@@ -172,10 +174,10 @@ async def _whole(form: Question, services: Services) -> Answer:
     raise Unavailable("The answer broke off before its end.", remedy="Ask again.")
 
 
-def answer_view(answer: Answer) -> AnswerView:
+def answer_view(answer: Answer, services: Services) -> AnswerView:
     """Return *answer* in the words of the page."""
     words = WORDS[answer.kind]
-    cards = tuple(Evidence.of(citation, language=language_of(citation.span.path, b"")) for citation in answer.evidence)
+    cards = tuple(Evidence.of(citation, services=services) for citation in answer.evidence)
     links = {card.n: card.place.href for card in cards}
     return AnswerView(
         words=words,

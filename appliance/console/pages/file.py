@@ -1,20 +1,21 @@
 """The lines that a citation names, at the commit that it names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import parse_qs
 
 from litestar import Response, get
 from litestar.params import QueryParameter
+from markupsafe import Markup
 
 from appliance.base.paths import display
-from appliance.codeintel.citations import split_lines
+from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Span
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
-from appliance.console.code import Excerpt, Place, excerpt, file_url, window
+from appliance.console.code import Excerpt, Place, cited, file_url, whole, window
 from appliance.console.render import Page
 from appliance.console.text import count
 from appliance.console.wiring import Asked, Pages, Wired
@@ -27,7 +28,8 @@ COMMIT: Final = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
 _LAST_LINE: Final = 100_000_000
 _AROUND: Final = 60  # lines shown before and after the cited ones
 _MOST_LINES: Final = 240
-_MOST_CHARACTERS: Final = 20_000  # of code on one page: keeps it under 60 KB with its colours
+_MOST_CHARACTERS: Final = 42_000  # of HTML for the lines: keeps the page under 60 KB
+_LINE_CHARACTERS: Final = 70  # of HTML around one line
 _OUTLINE: Final = 120
 
 
@@ -48,14 +50,14 @@ class FileView:
     place: Place
     repo_id: str
     blob: str
-    language: str
     cited: bool
     total: int
     code: Excerpt
     before: str
     after: str
-    moved: str
     outline: tuple[OutlineItem, ...]
+    language: str = ""
+    moved: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,15 @@ def show(  # noqa: PLR0913, PLR0917 - the address has these parts
     source = services.generations.source(known.id)
     generation = _published(known, services)
     path, blob = _located(_path(request), source, generation, commit=CommitId(commit))
-    lines = split_lines(source.blob(blob))
+    content = source.blob(blob)
+    language = _language(path, content, generation)
+    lines = whole(content, language)
     if start > max(1, len(lines)):
         raise NotFound(f"The file has {count(len(lines), 'line')}, not {start:,}.", remedy="Open it from its first line.")
     last = min(end or start, max(1, len(lines)))
     span = Span(known.id, known.name, path, start, max(start, last), blob, CommitId(commit))
-    view = _view(span, lines, generation, cited=end > 0, at=at, moved=_moved(span, known, source))
+    view = _view(span, lines, generation, is_cited=end > 0, at=at)
+    view = replace(view, language=language, moved=_moved(span, known, source))
     page = Page(f"{view.place.name}:{start}" if end else view.place.name, "", services.clock.now())
     return pages.response("file.html", page=page, view=view)
 
@@ -114,9 +119,9 @@ def show_lines(
     source = services.generations.source(known.id)
     generation = _published(known, services)
     path, blob = _located(_path(request), source, generation, commit=CommitId(commit))
-    text = "\n".join(split_lines(source.blob(blob))[start - 1 : end])
-    language = _language(Span(known.id, known.name, path, start, end, blob, CommitId(commit)), generation)
-    view = LinesView(excerpt(text, language=language, start=start, limit=_MOST_LINES))
+    content = source.blob(blob)
+    language = _language(path, content, generation)
+    view = LinesView(cited(content, language=language, start=start, end=end, limit=_MOST_LINES))
     return pages.response("lines.html", page=Page("Lines", "", services.clock.now()), view=view)
 
 
@@ -150,35 +155,32 @@ def _located(path: str, source: Source, generation: Generation | None, *, commit
     return path, blob
 
 
-def _view(span: Span, lines: Sequence[str], generation: Generation | None, *, cited: bool, at: int, moved: str) -> FileView:
+def _view(span: Span, lines: Sequence[Markup], generation: Generation | None, *, is_cited: bool, at: int) -> FileView:
     total = max(1, len(lines))
-    shown = _fitting(lines or [""], middle=at or span.start_line, span=span, total=total)
-    hot = range(span.start_line, span.end_line + 1) if cited else range(0)
-    language = _language(span, generation)
-    code = window(list(lines[shown.first - 1 : shown.last]) or [""], language=language, first=shown.first, hot=hot)
+    shown = _fitting(lines or [Markup()], middle=at or span.start_line, span=span, total=total)
+    hot = range(span.start_line, span.end_line + 1) if is_cited else range(0)
+    code = window(lines[shown.first - 1 : shown.last] or [Markup()], first=shown.first, hot=hot)
     step = shown.last - shown.first + 1
     return FileView(
         place=Place.of(span),
         repo_id=span.repo,
         blob=span.blob,
-        language=language,
-        cited=cited,
+        cited=is_cited,
         total=len(lines),
         code=code,
-        before=_address(span, cited=cited, at=max(1, shown.first - step // 2)) if shown.first > 1 else "",
-        after=_address(span, cited=cited, at=shown.last + step // 2) if shown.last < total else "",
-        moved=moved,
+        before=_address(span, cited=is_cited, at=max(1, shown.first - step // 2)) if shown.first > 1 else "",
+        after=_address(span, cited=is_cited, at=shown.last + step // 2) if shown.last < total else "",
         outline=_outline(span, generation, shown),
     )
 
 
-def _fitting(lines: Sequence[str], *, middle: int, span: Span, total: int) -> _Shown:
+def _fitting(lines: Sequence[Markup], *, middle: int, span: Span, total: int) -> _Shown:
     """Return the lines around *middle* that a page can carry: grown to both sides until one bound is met."""
     wide = middle == span.start_line
     first = max(1, min(middle, total) - _AROUND)
     last = min(total, (span.end_line if wide else middle) + _AROUND)
     last = min(last, first + _MOST_LINES - 1)
-    while last > first and sum(len(line) for line in lines[first - 1 : last]) > _MOST_CHARACTERS:
+    while last > first and sum(len(line) + _LINE_CHARACTERS for line in lines[first - 1 : last]) > _MOST_CHARACTERS:
         first += (middle - first + 1) // 2
         last = max(middle, last - max(1, (last - middle) // 2))
         if first >= middle and last <= middle:
@@ -186,9 +188,11 @@ def _fitting(lines: Sequence[str], *, middle: int, span: Span, total: int) -> _S
     return _Shown(first, last)
 
 
-def _language(span: Span, generation: Generation | None) -> str:
-    number = generation.files.number(span.path) if generation is not None else None
-    return generation.files.languages[number] if generation is not None and number is not None else "text"
+def _language(path: str, content: bytes, generation: Generation | None) -> str:
+    number = generation.files.number(path) if generation is not None else None
+    if generation is None or number is None:
+        return language_of(path, content[:4096])
+    return generation.files.languages[number]
 
 
 def _outline(span: Span, generation: Generation | None, shown: _Shown) -> tuple[OutlineItem, ...]:

@@ -1,5 +1,6 @@
 """Search: a plain GET form; with script only the results are exchanged."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import urlencode
@@ -8,7 +9,8 @@ from litestar import Response, get
 from litestar.params import QueryParameter
 
 from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
-from appliance.console.code import Excerpt, Place, excerpt
+from appliance.console.code import Excerpt, Place
+from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
 from appliance.console.wiring import Pages, Wired
 from appliance.errors import ApplianceError
@@ -95,16 +97,16 @@ async def _found(asked: SearchView, services: Services, *, offset: int) -> Searc
         query=asked.query,
         repo=asked.repo,
         repos=asked.repos,
-        response=_results(response, offset=offset),
+        response=await asyncio.to_thread(_results, response, services, offset=offset),
         previous=_address(asked, offset=max(0, offset - _PER_PAGE)) if offset else "",
         next=_address(asked, offset=offset + _PER_PAGE) if more else "",
     )
 
 
-def _results(response: SearchResponse, *, offset: int) -> Results:
+def _results(response: SearchResponse, services: Services, *, offset: int) -> Results:
     best = max((hit.score for hit in response.hits), default=0.0)
     return Results(
-        hits=tuple(_hit(hit, best=best) for hit in response.hits),
+        hits=tuple(_hit(hit, services, best=best) for hit in response.hits),
         first=offset + 1,
         last=offset + len(response.hits),
         total=response.total,
@@ -117,7 +119,7 @@ def _results(response: SearchResponse, *, offset: int) -> Results:
     )
 
 
-def _hit(hit: Hit, *, best: float) -> HitView:
+def _hit(hit: Hit, services: Services, *, best: float) -> HitView:
     return HitView(
         place=Place.of(hit.span),
         symbol=hit.symbol,
@@ -125,7 +127,7 @@ def _hit(hit: Hit, *, best: float) -> HitView:
         score=f"{hit.score:.2f}",
         share=round(max(0.0, hit.score / best), 3) if best > 0 else 0.0,
         why=hit.why,
-        code=excerpt(hit.text, language=hit.language, start=hit.span.start_line, limit=_CODE_LINES),
+        code=card_lines(hit.span, hit.text, language=hit.language, limit=_CODE_LINES, services=services),
     )
 
 

@@ -23,6 +23,7 @@ export function blank() {
   document.getElementById("problem").hidden = true;
   root.hidden = false;
   for (const name of ["evidence", "index", "prose", "struck", "warnings", "timings"]) slot(name).replaceChildren();
+  slot("warnings-note").hidden = true;
   for (const name of ["scope", "caveat", "made", "count"]) put(name, "");
   put("label", "The model's reading");
   slot("reading").classList.remove("spoken");
@@ -208,11 +209,12 @@ function aside(text) {
 }
 
 function warnings(texts) {
+  slot("warnings-note").hidden = !texts.length;
   slot("warnings").replaceChildren(
     ...texts.map((text) => {
-      const note = clone("warning-item");
-      say(slot("text", note), text);
-      return note;
+      const li = document.createElement("li");
+      say(li, text);
+      return li;
     }),
   );
 }

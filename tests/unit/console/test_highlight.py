@@ -6,9 +6,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from appliance.codeintel.parse.grammars import LANGUAGES
-from appliance.console.code import excerpt, window
+from appliance.console.code import cited, excerpt, window
 from appliance.console.highlight import highlight
 
 SAMPLE = ["def load(path):  # why", '    """<b>&amp;</b>"""', "    return 0x10 if path else None", ""]
@@ -67,6 +68,13 @@ def test_an_excerpt_says_how_many_lines_it_lacks() -> None:
     assert cut.cut == "1 more line: open the file to see all."
 
 
+def test_lines_are_coloured_by_what_stands_above_them() -> None:
+    """A card that begins inside a string would else show all of it inside out."""
+    shown = cited(b'x = """\nselect\n"""\ndef f(): ...\n', language="python", start=2, end=4, limit=3)
+    assert str(shown.lines[0].html) == '<i class="s">select</i>'
+    assert '<i class="f">f</i>' in str(shown.lines[2].html)
+
+
 def test_a_window_marks_the_cited_lines() -> None:
-    shown = window(["a", "b", "c"], language="text", first=4, hot=range(5, 6))
+    shown = window([Markup("a"), Markup("b"), Markup("c")], first=4, hot=range(5, 6))
     assert [line.number for line in shown.lines if line.hot] == [5]
