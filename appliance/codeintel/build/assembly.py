@@ -15,6 +15,7 @@ import numpy as np
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
+from appliance.codeintel.build.training import texts_file
 from appliance.codeintel.facts import BlobFacts, Symbol
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.store.code import unpack_facts
@@ -24,7 +25,6 @@ from appliance.errors import StoreCorrupt
 
 _BATCH = 5_000  # symbols written at once
 _TELL_EVERY = 250  # files
-_SPOOL = "texts.spool"
 _QUERY = (
     "SELECT e.path, e.blob, e.hint, e.flags, b.reason, b.detail, b.facts FROM entries e"
     " LEFT JOIN project.blobs b ON b.blob = e.blob AND b.hint = e.hint AND b.recipe = ? ORDER BY e.id"
@@ -60,7 +60,7 @@ class Assembly:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(GENERATION)
-        self._spool = (folder / _SPOOL).open("w", encoding="utf-8", newline="\n")
+        self._spool = texts_file(folder).open("w", encoding="utf-8", newline="\n")
         self._arrays = {name: array("i") for name in _ARRAYS}
         self._symbols: list[tuple[object, ...]] = []
         self._symbol_count = self._files = self._lines = self._problems = 0
@@ -76,7 +76,7 @@ class Assembly:
         self._spool.close()
         self._staged.close()
         self._db.close()
-        (self._folder / _SPOOL).unlink(missing_ok=True)
+        texts_file(self._folder).unlink(missing_ok=True)
 
     def documents(self) -> Iterator[LexicalDoc]:
         """Yield every chunk as the lexical index takes it, file by file in the order of paths. To be drawn once, wholly."""
@@ -99,12 +99,6 @@ class Assembly:
             self._write_arrays()
             self._spool.flush()
             self._tell(self._entries, self._entries)
-
-    def texts(self) -> Iterator[str]:
-        """Yield the search tokens of every chunk again, in order, once `documents` is drawn."""
-        with (self._folder / _SPOOL).open(encoding="utf-8", newline="\n") as spool:
-            for line in spool:
-                yield line[:-1]
 
     def counts(self) -> Counts:
         """Return what was found, once `documents` is drawn."""

@@ -5,17 +5,18 @@ it needs is given back when it ends, and so that it can be stopped at any point.
 one JSON line at a time, and ends when its standard input closes: it never outlives the process that asked.
 """
 
-import os
+import gc
 import shutil
 import sys
-import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
+from appliance.codeintel.build import programs
 from appliance.codeintel.build.assembly import Assembly, Counts
-from appliance.codeintel.store.latent import train_latent
+from appliance.codeintel.build.training import Training
 from appliance.codeintel.store.lexical import LexicalIndex, build_lexical
 from appliance.errors import ApplianceError, DiskFull, StorageFault
 
@@ -36,8 +37,9 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True):
 def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> Counts:
     """Write the generation staged in *folder*, and hold it to its postconditions. *tell* hears of files done and in all."""
     with Assembly(folder, project_db=project_db, recipe=recipe, tell=tell) as assembly:
-        build_lexical(folder / "lexical", assembly.documents(), check=_go_on)
-        train_latent(folder / "latent", assembly.texts)
+        with closing(Training(folder)) as training:
+            build_lexical(folder / "lexical", training.after(assembly.documents()), check=_go_on)
+            training.finish()
         counts = assembly.counts()
     documents = LexicalIndex.open(folder / "lexical").count
     if documents != counts.chunks:
@@ -48,7 +50,8 @@ def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, i
 def main() -> int:
     """Do what the arguments say; return the exit status."""
     folder, project_db, recipe = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    programs.end_with_parent()
+    gc.disable()  # it makes millions of small objects, no cycles, and ends soon
     try:
         _say(Said(counts=build(folder, project_db=project_db, recipe=recipe, tell=_tell)))
     except ApplianceError as exc:
@@ -77,12 +80,6 @@ def _tell(done: int, total: int) -> None:
 
 def _go_on() -> None:
     """Do nothing: this process is not asked to stop, it is ended."""
-
-
-def _end_with_parent() -> None:
-    while os.read(0, 1024):
-        continue
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 import selectors
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from appliance.base import proc
+from appliance.codeintel.build import programs
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.finish import Said
 from appliance.codeintel.needs import Check, Progress
@@ -18,8 +18,6 @@ _PROGRAM = "appliance.codeintel.build.finish"
 _LISTEN_S = 0.5  # how soon a cancel is seen
 _ERRORS: dict[str, type[ApplianceError]] = {kind.code: kind for kind in (DiskFull, StoreCorrupt, StoreBusy, StorageFault)}
 _DECODER = msgspec.json.Decoder(Said)
-# One thread: the latent space then comes out the same on every machine, and spinning helpers do not slow the neighbours.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 def finish(folder: Path, *, project_db: Path, recipe: str, progress: Progress, check: Check) -> Counts:
@@ -27,8 +25,7 @@ def finish(folder: Path, *, project_db: Path, recipe: str, progress: Progress, c
 
     When *check* raises, the process is ended at once. Raise what it reports, `HostUnfit` when it dies without a word.
     """
-    argv = [sys.executable, "-s", "-P", "-m", _PROGRAM, str(folder), str(project_db), recipe]
-    child = proc.spawn(argv, env=_ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = programs.start(_PROGRAM, str(folder), str(project_db), recipe, stdout=subprocess.PIPE)
     try:
         for said in _lines(child, check):
             if said.error:
