@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 QUESTION = "What happens to a running job when its lease is not renewed?"
 SENTENCES = (
     "A lease that is not renewed puts its running job back in the queue.",
-    "After `MAX_ATTEMPTS` attempts the job has failed, with its reason.",
+    "`heartbeat` renews the lease and tells whether it is still held.",
     "The supervisor calls `resurrect_everything` once an hour.",
 )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -168,9 +169,10 @@ async def _whole(form: Question, services: Services) -> Answer:
     if not question or len(question) > LONGEST_QUESTION:
         raise InvalidInput(f"A question has 1 to {LONGEST_QUESTION:,} characters.", remedy="Shorten it and ask again.")
     scope = Scope(services.registry.project(DEFAULT_PROJECT).id, (RepoId(form.repo),) if form.repo else ())
-    async for event in services.answerer.ask(question, scope=scope):
-        if event.type == "done" and event.answer is not None:
-            return event.answer
+    async with aclosing(services.answerer.ask(question, scope=scope)) as events:
+        async for event in events:
+            if event.type == "done" and event.answer is not None:
+                return event.answer
     raise Unavailable("The answer broke off before its end.", remedy="Ask again.")
 
 
