@@ -50,6 +50,7 @@ def test_the_document_is_behind_the_login(client: Client) -> None:
 
 def test_metrics_count_requests_and_jobs(client: Client, services: Services) -> None:
     services.jobs.enqueue("index", key="nothing")
+    client.get("/api/v1/health")
     text = client.get("/metrics").text
     assert 'skellig_jobs{state="queued"} ' in text
     assert re.search(r'skellig_http_requests_total\{method="GET",status="200"\} [1-9]', text)
