@@ -27,7 +27,9 @@ from appliance.codeintel.support import Ground, Rarity, share
 from appliance.errors import ApplianceError, Cancelled, InvalidInput, PromptTooLong, Unavailable
 from appliance.ids import RepoId
 
-LEAST_OVERLAP = 0.2  # of the question's words, weighed by rarity, in the best block: a pack from elsewhere stays under it
+# Of the question's words, weighed by rarity, in the best block. For 22 questions about this project the packs had at least
+# 0.28; of the packs of other questions, four in five stay under this.
+LEAST_OVERLAP = 0.25
 
 
 @dataclass(slots=True)
