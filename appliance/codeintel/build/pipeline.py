@@ -25,7 +25,7 @@ from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.config import Index
 from appliance.errors import ApplianceError, Cancelled, MalformedContent, StorageFault, StoreCorrupt
-from appliance.ids import GenerationId, RepoId, new_id
+from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
 _FORMAT = 1  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
@@ -62,6 +62,12 @@ class Indexer:
             raise
         self._registry.attempted(known.id, None)
         return info
+
+    def tidy(self, project: ProjectId) -> None:
+        """Remove what removed repos and dead attempts left on the disk; raise `Conflict` while the project is indexed."""
+        paths = self._paths.project(project)
+        with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
+            self._sweep(store)
 
     def _attempt(self, repo: Repo, *, progress: Progress, check: Check) -> GenerationInfo:
         paths = self._paths.project(repo.project)

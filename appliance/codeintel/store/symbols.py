@@ -8,7 +8,7 @@ from appliance.base.sqlite import Guarded
 from appliance.codeintel.store.files import Files
 from appliance.ids import BlobId
 
-_MOST_ROWS = 500  # of one look-up: names like __init__ have tens of thousands
+_MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
 _COLUMNS = (
     "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
     " coalesce(p.qualname, '') FROM symbols s LEFT JOIN symbols p ON p.id = s.parent "
@@ -51,9 +51,15 @@ class SymbolTable:
 
     def qualified(self, suffix: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
         """Return the definitions whose qualified name is *suffix* or ends in ``.suffix``, like "Client.stream"."""
-        last = _storable(suffix).rpartition(".")[2]
-        rows = self._select("WHERE s.folded = ? AND s.name = ?", (last.casefold(), last), 20 * limit)
-        return [row for row in rows if _ends_in(row.qualname, suffix)][:limit]
+        plain = _storable(suffix)
+        last = plain.rpartition(".")[2]
+        rows = self._select(
+            "WHERE s.folded = ? AND s.name = ?"
+            " AND (instr('.' || s.qualname || '#', '.' || ? || '#') > 0 OR instr(s.qualname, '#') > 0)",
+            (last.casefold(), last, plain),
+            limit,
+        )
+        return [row for row in rows if _ends_in(row.qualname, plain)]
 
     def in_file(self, path: str) -> list[SymbolRow]:
         """Return all definitions in the file at *path*, in the order of lines; none if the index has no such file."""

@@ -20,7 +20,7 @@ from tests.support.indexing import IndexBench, Recorder
 from tests.support.repos import commit, make_repo
 
 ROUNDS = int(os.environ.get("SKELLIG_FAULT_ROUNDS", "6"))
-FILES = int(os.environ.get("SKELLIG_FAULT_FILES", "1000"))
+FILES = int(os.environ.get("SKELLIG_FAULT_FILES", "300"))
 _DEADLINE_S = 60.0
 
 

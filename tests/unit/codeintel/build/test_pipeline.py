@@ -244,3 +244,15 @@ def test_sha256_repositories_and_names_that_are_not_utf8_are_indexed(bench: Inde
     bench.index(repo)
     assert bench.file_set(repo) == blobs(source)
     assert bench.generation(repo).symbols.named("f")[0].path == name
+
+
+def test_tidying_removes_the_generations_of_a_removed_repo(bench: IndexBench, tmp_path: Path) -> None:
+    gone, kept = (
+        bench.add(make_repo(tmp_path, CODE, name="gone")),
+        bench.add(make_repo(tmp_path, {"b.py": "b = 1\n"}, name="kept")),
+    )
+    bench.index(gone)
+    info = bench.index(kept)
+    bench.registry.remove_repo(gone.id)
+    bench.indexer.tidy(kept.project)
+    assert bench.folders(kept) == {info.id}
