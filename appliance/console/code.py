@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final
 from urllib.parse import urlencode
 
@@ -15,6 +16,9 @@ from appliance.console.highlight import highlight
 
 _LONGEST_LINE: Final = 500  # characters of one line that a page shows
 _FILES_KEPT: Final = 16
+
+LINE_CHARACTERS: Final = 70
+"""Characters of HTML around one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,15 @@ def cited(content: bytes, *, language: str, start: int, end: int, limit: int) ->
     lines = whole(content, language)[start - 1 : end]
     shown = tuple(Line(start + i, html) for i, html in enumerate(lines[:limit]))
     return Excerpt(shown, start, start + len(shown) - 1, _cut(len(lines) - len(shown)))
+
+
+def slimmed(shown: Excerpt, *, characters: int) -> Excerpt:
+    """Return *shown* without the lines at its end that are more than *characters* of HTML; its first line stays."""
+    sizes = accumulate(len(line.html) + LINE_CHARACTERS for line in shown.lines)
+    kept = shown.lines[: max(1, sum(size <= characters for size in sizes))]
+    if len(kept) == len(shown.lines):
+        return shown
+    return Excerpt(kept, shown.first, shown.first + len(kept) - 1, "More lines: open the file to see all.")
 
 
 @lru_cache(maxsize=_FILES_KEPT)

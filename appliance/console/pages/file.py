@@ -15,7 +15,7 @@ from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Span
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
-from appliance.console.code import Excerpt, Place, cited, file_url, whole, window
+from appliance.console.code import LINE_CHARACTERS, Excerpt, Place, cited, file_url, whole, window
 from appliance.console.render import Page
 from appliance.console.text import count
 from appliance.console.wiring import Asked, Pages, Wired
@@ -29,7 +29,6 @@ _LAST_LINE: Final = 100_000_000
 _AROUND: Final = 60  # lines shown before and after the cited ones
 _MOST_LINES: Final = 240
 _MOST_CHARACTERS: Final = 42_000  # of HTML for the lines: keeps the page under 60 KB
-_LINE_CHARACTERS: Final = 70  # of HTML around one line
 _OUTLINE: Final = 120
 
 
@@ -180,7 +179,7 @@ def _fitting(lines: Sequence[Markup], *, middle: int, span: Span, total: int) ->
     first = max(1, min(middle, total) - _AROUND)
     last = min(total, (span.end_line if wide else middle) + _AROUND)
     last = min(last, first + _MOST_LINES - 1)
-    while last > first and sum(len(line) + _LINE_CHARACTERS for line in lines[first - 1 : last]) > _MOST_CHARACTERS:
+    while last > first and sum(len(line) + LINE_CHARACTERS for line in lines[first - 1 : last]) > _MOST_CHARACTERS:
         first += (middle - first + 1) // 2
         last = max(middle, last - max(1, (last - middle) // 2))
         if first >= middle and last <= middle:

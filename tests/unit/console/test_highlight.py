@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from appliance.codeintel.parse.grammars import LANGUAGES
-from appliance.console.code import cited, excerpt, window
+from appliance.console.code import cited, excerpt, slimmed, window
 from appliance.console.highlight import highlight
 
 SAMPLE = ["def load(path):  # why", '    """<b>&amp;</b>"""', "    return 0x10 if path else None", ""]
@@ -66,6 +66,14 @@ def test_an_excerpt_says_how_many_lines_it_lacks() -> None:
     cut = excerpt("a\r\nb\nc\n", language="text", start=7, limit=2)
     assert [(line.number, str(line.html)) for line in cut.lines] == [(7, "a"), (8, "b")]
     assert cut.cut == "1 more line: open the file to see all."
+
+
+def test_a_slimmed_excerpt_keeps_its_first_line_and_says_that_it_was_cut() -> None:
+    whole = excerpt("x" * 400 + "\ny\nz", language="text", start=1, limit=9)
+    slim = slimmed(whole, characters=100)
+    assert [line.number for line in slim.lines] == [1]
+    assert (slim.last, slim.cut) == (1, "More lines: open the file to see all.")
+    assert slimmed(whole, characters=1000) == whole
 
 
 def test_lines_are_coloured_by_what_stands_above_them() -> None:
