@@ -1,7 +1,7 @@
 """What the source says about a definition: the first paragraph of its docstring or of the comment above it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _LONGEST = 500
 _FARTHEST = 60  # rows looked at above a definition
@@ -22,7 +22,7 @@ def docstring(literal: str) -> str:
 def comment_above(lines: Sequence[str], row: int, *, language: str) -> str:
     """Return the first paragraph of the comment that ends right above *row*, "" if there is none."""
     first, last = _block_above(lines, row, language)
-    return _first_paragraph([_words(each) for each in lines[first:last]]) if first < last else ""
+    return _first_paragraph(map(_words, lines[first:last])) if first < last else ""
 
 
 def _words(line: str) -> str:
@@ -45,13 +45,19 @@ def _block_above(lines: Sequence[str], row: int, language: str) -> tuple[int, in
     last = row
     while last > 0 and row - last < 5 and _stands_between(lines[last - 1]):
         last -= 1
-    first, block = last, False
-    while first > 0 and last - first < _FARTHEST:
+    farthest = max(0, last - _FARTHEST)
+    first = last
+    while first > farthest:
         line = lines[first - 1].strip()
-        block = block or (line.endswith("*/") and marks[0] != "#")
-        if not (block or line.startswith(marks)):
+        if line.endswith("*/") and marks[0] != "#":
+            opening = first
+            while opening > farthest and "/*" not in lines[opening - 1]:
+                opening -= 1
+            if opening == farthest or not lines[opening - 1].lstrip().startswith("/*"):
+                break  # it speaks of the code that it stands behind
+            first = opening
+        elif not line.startswith(marks):
             break
-        block = block and "/*" not in line
         first -= 1
     return first, last
 
@@ -60,7 +66,7 @@ def _stands_between(line: str) -> bool:
     return line.lstrip().startswith(_BETWEEN) and "{" not in line and ";" not in line
 
 
-def _first_paragraph(lines: list[str]) -> str:
+def _first_paragraph(lines: Iterable[str]) -> str:
     kept: list[str] = []
     for line in lines:
         stripped = line.strip()

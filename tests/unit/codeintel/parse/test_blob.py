@@ -397,6 +397,19 @@ def test_a_symbol_has_its_head_and_the_first_paragraph_about_it(path: str, sourc
     assert (symbol.doc, symbol.signature) == (doc, signature)
 
 
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.c", "#define OTHER 1 /* of the other */\n#define MINE 2\n"),
+        ("a.go", "package p\n\nvar x = 1 // of x\nfunc f() {}\n"),
+        ("a.py", "x = 1  # of x\ndef f(): pass\n"),
+        ("a.js", "// too far\n\nfunction f() {}\n"),
+    ],
+)
+def test_a_comment_behind_other_code_or_farther_up_is_not_taken(path: str, source: str) -> None:
+    assert parsed(path, source).symbols[-1].doc == ""
+
+
 def test_lines_are_exact_and_decorators_belong_to_the_definition() -> None:
     found = parsed("a.py", b"\n\n@a\n@b(\n  1)\nclass C:\n\n    def m(self):\n        pass\n\n\nx = 1\n")
     lines = [(symbol.qualname, symbol.start_line, symbol.end_line, symbol.parent) for symbol in found.symbols]
