@@ -11,6 +11,7 @@ from appliance.base.durable import make_directory
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.folder import FolderSource
 from appliance.codeintel.source.opening import open_source
 from appliance.config import Index
 from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound
@@ -125,7 +126,7 @@ class Registry:
         """Add the repository or folder at *source*, once it is known that it can be read, and return it.
 
         *name* defaults to the folder's. Raise `Conflict` if the project has a repo of that name, and what `open_source`
-        raises when there is nothing to index.
+        raises when there is nothing to index. A plain folder is looked through only by its first index.
         """
         location = Path(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow links that may change later
         named = _checked_name(name or _folder_name(location))
@@ -180,7 +181,8 @@ class Registry:
     def _probe(self, repo: Repo) -> None:
         source = self.open(repo)
         try:
-            source.snapshot(repo.branch)
+            if repo.branch or not isinstance(source, FolderSource):  # to look at a whole folder is work for a job
+                source.snapshot(repo.branch)
         except BaseException:
             shutil.rmtree(self._mirror(repo), ignore_errors=True)
             raise

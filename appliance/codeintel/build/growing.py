@@ -107,7 +107,10 @@ class GrowingMatrix:
             return
         target = matrix_folder(folder, row.serial)
         shutil.rmtree(target, ignore_errors=True)  # of an attempt that died before its row was written
-        write_matrix(target, VectorMatrix(self._model, self._rows, self._scale, self._state))
+        try:
+            write_matrix(target, VectorMatrix(self._model, self._rows, self._scale, self._state))
+        except FileNotFoundError:  # the generation was retired meanwhile, and its folder swept
+            return
         if self._store.publish_matrix(folder.name, row):
             shutil.rmtree(matrix_folder(folder, row.serial - _KEPT), ignore_errors=True)
 

@@ -126,6 +126,23 @@ def test_a_generation_published_while_vectors_fill_in_has_them_all_in_the_end(be
     assert (info.commit, info.completeness) == (changed[0], 1.0)
 
 
+def test_a_generation_swept_away_while_its_vectors_fill_in_is_no_fault(bench: IndexBench, tmp_path: Path) -> None:
+    source = make_repo(tmp_path, CODE)
+    repo = bench.add(source)
+    bench.index(repo)
+    commits: list[str] = []
+
+    def progress(_phase: str, done: int, _total: int | None) -> None:
+        while done >= 16 and len(commits) < 3:
+            commits.append(commit(source, {f"new{len(commits)}.py": "def new(): pass\n"}))
+            bench.index(repo)
+
+    bench.fill(repo, FakeEmbedder(), progress=progress)
+    info = bench.generation(repo).info
+    assert (info.commit, info.completeness) == (commits[-1], 1.0)
+    assert len(bench.folders(repo)) == 2
+
+
 def test_another_model_starts_its_own_vectors(bench: IndexBench, tmp_path: Path) -> None:
     repo = bench.add(make_repo(tmp_path, CODE))
     bench.index(repo)
