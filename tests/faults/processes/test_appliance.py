@@ -4,73 +4,21 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import httpx2
 import pytest
 
-from appliance.base.paths import DataPaths
 from appliance.inference.catalog import Catalog
 from appliance.ops import launch
-from appliance.ops.programs import RunFiles
-from appliance.ops.supervisor import ProgramState, Supervisor, alive
+from appliance.ops.supervisor import alive
+from tests.faults.processes.house import House, until
 
-T = TypeVar("T")
-OFF = {"SKELLIG_CHAT__MODEL": "none", "SKELLIG_EMBED__MODEL": "none"}
-
-
-class House:
-    """A data directory with a real appliance on a port of its own."""
-
-    def __init__(self, root: Path) -> None:
-        self.files = RunFiles(DataPaths(root))
-        self.supervisor = Supervisor(self.files)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-
-    def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        env = {n: v for n, v in os.environ.items() if not n.startswith("SKELLIG_")}
-        ours = {"SKELLIG_DATA": str(self.files.paths.root), "SKELLIG_WEB__PORT": str(self.port)}
-        return subprocess.run(
-            [sys.executable, "-m", "appliance", *argv],
-            env=env | ours | OFF | settings,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-
-    def answers(self) -> bool:
-        try:
-            return httpx2.get(f"http://127.0.0.1:{self.port}/api/v1/health", trust_env=False).status_code == 200
-        except httpx2.HTTPError:
-            return False
-
-    def program(self, name: str) -> ProgramState:
-        return next(program for program in self.supervisor.programs() if program.name == name)
-
-    def pid(self, name: str, *, other_than: int = 0) -> int:
-        def look() -> int | None:
-            pid = self.program(name).pid
-            return pid if pid != other_than else None
-
-        return until(look)
-
-
-def until(found: Callable[[], T | None], *, seconds: float = 60.0) -> T:
-    """Return what *found* returns once that is true."""
-    end = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < end, "it did not come to pass in time"
-        time.sleep(0.05)
-    return value
+pytestmark = pytest.mark.timeout(400)  # real programs start here, on a machine that may be busy
 
 
 @pytest.fixture
@@ -126,8 +74,8 @@ def test_after_the_supervisor_was_killed_up_mends_it(house: House) -> None:
 
 def test_a_web_process_that_cannot_start_ends_up_with_its_words(house: House) -> None:
     """A database of a newer version is the honest case: nothing else would mend itself either."""
-    house.files.paths.root.mkdir(exist_ok=True)
-    with contextlib.closing(sqlite3.connect(house.files.paths.global_db)) as conn:
+    house.paths.root.mkdir(exist_ok=True)
+    with contextlib.closing(sqlite3.connect(house.paths.global_db)) as conn:
         conn.execute("PRAGMA user_version=999")
     ran = house.skellig("up")
     assert ran.returncode == 9
@@ -138,7 +86,7 @@ def test_a_web_process_that_cannot_start_ends_up_with_its_words(house: House) ->
 
 def test_an_engine_that_dies_at_its_start_is_told_and_the_web_stays(house: House) -> None:
     """The model's file has the right name and size and the wrong bytes: the engine refuses it."""
-    _forged(house.files.paths.models, "all-minilm-l6-v2-int8")
+    _forged(house.paths.models, "all-minilm-l6-v2-int8")
     ran = house.skellig("up", SKELLIG_EMBED__MODEL="all-minilm-l6-v2-int8")
     assert ran.returncode == 8
     assert "engine-embed is degraded" in ran.stderr
@@ -159,22 +107,14 @@ def _forged(root: Path, name: str) -> None:
             sparse.truncate(file.size)
 
 
-def test_on_a_unix_socket_the_command_line_finds_it(house: House, tmp_path: Path) -> None:
+def test_in_the_foreground_on_a_unix_socket_a_term_signal_ends_everything(house: House, tmp_path: Path) -> None:
+    """As the entry of a container without a network: nothing listens on TCP, nothing stays behind, the status is 0."""
     path = tmp_path / "web.sock"
-    assert house.skellig("up", SKELLIG_WEB__SOCKET=str(path)).returncode == 0
-    assert "skellig repo add PATH" in house.skellig("repo", "list").stdout
-    assert not house.answers()
-
-
-def test_in_the_foreground_a_term_signal_ends_everything(house: House) -> None:
-    """As the entry of a container: nothing stays behind, and the exit status is 0."""
-    env = {"SKELLIG_DATA": str(house.files.paths.root), "SKELLIG_WEB__PORT": str(house.port), **OFF}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SKELLIG_")}
-    entry = subprocess.Popen(
-        [sys.executable, "-m", "appliance", "up", "--foreground"], env=kept | env, stdout=subprocess.DEVNULL
-    )
+    argv = [sys.executable, "-m", "appliance", "up", "--foreground"]
+    entry = subprocess.Popen(argv, env=house.environment(SKELLIG_WEB__SOCKET=str(path)), stdout=subprocess.DEVNULL)
     try:
-        until(house.answers)
+        until(lambda: "skellig repo add PATH" in house.skellig("repo", "list").stdout)
+        assert not house.answers()
         web = house.pid("web")
         entry.terminate()
         assert entry.wait(60) == 0

@@ -1,0 +1,47 @@
+"""Claims about waiting for a job."""
+
+import httpx2
+import msgspec
+import pytest
+
+from appliance.base.paths import DataPaths
+from appliance.cli.progress import wait
+from appliance.cli.remote import Remote
+from appliance.cli.views import Job
+from appliance.config import Web
+from appliance.errors import Cancelled
+from tests.unit.cli.conftest import Line
+
+QUEUED = Job("job_1", "index", "repo_1", "queued", 0, "", None)
+
+
+def remote_of(line: Line, handler: httpx2.MockTransport) -> Remote:
+    return Remote(Web(), paths=DataPaths(line.data), transport=handler)
+
+
+def test_ctrl_c_stops_the_job_too(line: Line) -> None:
+    asked = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        asked.append(f"{request.method} {request.url.path}")
+        if request.method == "GET":
+            raise KeyboardInterrupt
+        return httpx2.Response(202, content=msgspec.json.encode(QUEUED))
+
+    with remote_of(line, httpx2.MockTransport(handler)) as remote, pytest.raises(KeyboardInterrupt):
+        wait(remote, QUEUED, title="shop", quiet=True)
+    assert asked == ["GET /api/v1/jobs/job_1", "POST /api/v1/jobs/job_1/cancel"]
+
+
+def test_a_job_that_somebody_else_stopped_is_told_as_such(line: Line) -> None:
+    gone = msgspec.json.encode(msgspec.structs.replace(QUEUED, state="cancelled"))
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=gone))
+    with remote_of(line, transport) as remote, pytest.raises(Cancelled, match="shop"):
+        wait(remote, QUEUED, title="shop", quiet=True)
+
+
+def test_a_job_that_has_ended_is_not_waited_for(line: Line) -> None:
+    done = msgspec.structs.replace(QUEUED, state="done")
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(500))
+    with remote_of(line, transport) as remote:
+        assert wait(remote, done, title="shop", quiet=True) == done

@@ -1,0 +1,33 @@
+"""Claims that the command line reads what the API writes."""
+
+import msgspec
+import pytest
+from pydantic import BaseModel
+
+from appliance.api import answers, schemas
+from appliance.cli import views
+
+PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
+    (views.Progress, schemas.ProgressOut),
+    (views.Job, schemas.JobOut),
+    (views.Index, schemas.IndexOut),
+    (views.Repo, schemas.RepoOut),
+    (views.LeftOut, schemas.LeftOutOut),
+    (views.LeftOutPage, schemas.LeftOutPage),
+    (views.Fresh, schemas.FreshnessOut),
+    (views.Hit, schemas.HitOut),
+    (views.Results, schemas.SearchOut),
+    (views.Evidence, answers.EvidenceOut),
+    (views.Sentence, answers.SentenceOut),
+    (views.Struck, answers.StruckOut),
+    (views.Gate, answers.GateOut),
+    (views.Answer, answers.AnswerOut),
+    (views.Part, schemas.PartOut),
+    (views.Health, schemas.HealthOut),
+]
+
+
+@pytest.mark.parametrize(("view", "schema"), PAIRS, ids=lambda kind: kind.__name__)
+def test_every_field_that_is_read_is_written(view: type[msgspec.Struct], schema: type[BaseModel]) -> None:
+    """A renamed field would else be found by the first person who runs the command."""
+    assert not set(view.__struct_fields__) - set(schema.model_fields)
