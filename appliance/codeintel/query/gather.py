@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from appliance.codeintel.store.generations import Generations
 from appliance.errors import EngineUnavailable, NotFound
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
+_BEHIND_WITHIN_S = 0.03  # waited for, once all else is done, to hear how many commits are not indexed yet
 _WORDS_ALONE = "results rest on words alone."
 
 
@@ -76,17 +77,27 @@ class Gatherer:
         """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
         times = [self._clock.monotonic()]
         parts, warnings = await asyncio.to_thread(self._open, query, scope)
+        asking = [asyncio.create_task(asyncio.to_thread(self._generations.freshness, part.repo.id)) for part in parts]
         times.append(self._clock.monotonic())
         vector, unembedded = await self._embed(query, parts)
         times.append(self._clock.monotonic())
         signals, part, ranking = await asyncio.to_thread(_candidates, query, parts, vector)
         times.append(self._clock.monotonic())
-        steps = ("open", "embed", "rank")
+        parts = await _dated(parts, asking)
+        times.append(self._clock.monotonic())
+        steps = ("open", "embed", "rank", "freshness")
         timings = {
             step: round((after - before) * 1000, 3) for step, before, after in zip(steps, times, times[1:], strict=False)
         }
         return Gathered(
-            query, tuple(parts), signals, part, ranking, tuple(warnings), (*_unfilled(parts), *unembedded), timings
+            query=query,
+            parts=tuple(parts),
+            signals=signals,
+            part=part,
+            ranking=ranking,
+            warnings=(*warnings, *_staleness(parts)),
+            vector_warnings=(*_unfilled(parts), *unembedded),
+            timings=timings,
         )
 
     def _open(self, query: ParsedQuery, scope: Scope) -> tuple[list[Part], list[str]]:
@@ -100,14 +111,13 @@ class Gatherer:
         warnings: list[str] = []
         for repo in wanted:
             try:
-                part = Part(repo, self._generations.published(repo.id), self._generations.freshness(repo.id))
+                generation = self._generations.published(repo.id)
             except NotFound:
                 if len(wanted) == 1:
                     raise
                 warnings.append(f"{repo.name} is not indexed yet: nothing of it can be found.")
                 continue
-            parts.append(part)
-            warnings += _staleness(part.freshness)
+            parts.append(Part(repo, generation, _undated(repo, generation)))
         if not parts:
             raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
         return parts, warnings
@@ -150,11 +160,49 @@ def _candidates(
     return signals, np.repeat(np.arange(len(parts)), [len(one) for one in each]), rank(signals, query)
 
 
-def _staleness(freshness: Freshness) -> list[str]:
-    if not freshness.behind:
-        return []
-    commits = "1 commit is" if freshness.behind == 1 else f"{freshness.behind} commits are"
-    return [f"{freshness.repo_name}: {commits} on {freshness.branch or 'HEAD'} but not in the index."]
+def _undated(repo: Repo, generation: Generation) -> Freshness:
+    info = generation.info
+    return Freshness(
+        repo=repo.id,
+        repo_name=repo.name,
+        branch=info.branch,
+        commit=info.commit,
+        generation=info.id,
+        behind=None,
+        left_out=sum(info.left_out.values()),
+        vectors=info.completeness,
+    )
+
+
+async def _dated(parts: Sequence[Part], asking: "Sequence[asyncio.Task[Freshness]]") -> list[Part]:
+    """Return *parts* with how far behind each is, where its repository answers in time.
+
+    A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
+    """
+    if asking:
+        await asyncio.wait(asking, timeout=_BEHIND_WITHIN_S)
+    dated = []
+    for part, task in zip(parts, asking, strict=True):
+        task.add_done_callback(_heard)
+        told = task.result() if task.done() and task.exception() is None else None
+        same = told is not None and told.generation == part.freshness.generation
+        dated.append(replace(part, freshness=told) if told is not None and same else part)
+    return dated
+
+
+def _heard(task: "asyncio.Task[Freshness]") -> None:
+    """Take note of an error that nobody waits for any more: asyncio would print it."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _staleness(parts: Sequence[Part]) -> list[str]:
+    said = []
+    for fresh in (part.freshness for part in parts):
+        if fresh.behind:
+            commits = "1 commit is" if fresh.behind == 1 else f"{fresh.behind} commits are"
+            said.append(f"{fresh.repo_name}: {commits} on {fresh.branch or 'HEAD'} but not in the index.")
+    return said
 
 
 def _unfilled(parts: Sequence[Part]) -> list[str]:

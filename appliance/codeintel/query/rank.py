@@ -20,15 +20,15 @@ class Weights:
     file_lexical: float = 0.5
     latent: float = 0.2  # of the signals other than the vectors
     dense_prose: float = 0.4
-    dense_symbol: float = 0.15
+    dense_symbol: float = 0.2
     file_prior: float = 0.2
     coherence: float = 0.5
     stem: float = 0.15
-    defines_symbol: float = 1.0
+    defines_symbol: float = 1.5
     defines_prose: float = 0.3
     test: float = 0.5
     example: float = 0.7
-    doc: float = 0.9
+    doc: float = 0.7
     saturation: float = 0.5
 
 

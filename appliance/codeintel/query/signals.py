@@ -22,6 +22,7 @@ _MOST_DEFINITIONS = 30  # of one name; "get" can have thousands
 _OTHER_CASE = 0.6
 _PART_OF_NAME = 0.7  # `stream` where `Client.stream` was asked and nothing has the whole name
 _KINDS = {"variable": 0.6, "field": 0.5, "property": 0.6, "heading": 0.4, "module": 0.5, "constructor": 0.8}
+_INNER = 0.7  # who asks for `Engine` means the type more often than a method of that name
 _EMPTY_STEMS = frozenset({"__init__", "index", "mod", "lib", "main", "__main__"})
 
 
@@ -169,10 +170,13 @@ def _rows(generation: Generation, name: str) -> list[tuple[SymbolRow, float]]:
     worth = 1.0 if rows else _PART_OF_NAME if qualified != last else 1.0
     rows = rows or generation.symbols.named(last)
     rows.sort(key=lambda row: (int(generation.files.flags[row.file]) != 0, row.parent.count("."), row.id))
-    return [
-        (row, worth * (1.0 if row.name == last else _OTHER_CASE) * _KINDS.get(row.kind, 1.0))
-        for row in rows[:_MOST_DEFINITIONS]
-    ]
+    return [(row, worth * _fit(row, qualified, last)) for row in rows[:_MOST_DEFINITIONS]]
+
+
+def _fit(row: SymbolRow, qualified: str, last: str) -> float:
+    case = 1.0 if row.name == last else _OTHER_CASE
+    inner = _INNER if row.parent and qualified == last else 1.0
+    return case * inner * _KINDS.get(row.kind, 1.0)
 
 
 def chunk_at(generation: Generation, *, file: int, line: int) -> int | None:

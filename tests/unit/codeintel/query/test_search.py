@@ -1,6 +1,7 @@
 """Searches over real repositories, indexed by the real pipeline; only the embedding model is made up."""
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from appliance.codeintel.results import Hit, Scope, SearchResponse
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
+from appliance.codeintel.store.generations import Generations
 from appliance.errors import InvalidInput, NotFound
+from appliance.ids import RepoId
 from tests.support.indexed import DeadEmbedder, Indexed, WordEmbedder
 from tests.support.repos import commit, make_repo
 
@@ -242,6 +246,27 @@ def test_commits_that_are_not_indexed_yet_are_counted(tmp_path: Path) -> None:
     indexed.close()
     assert response.freshness[0].behind == 1
     assert any("1 commit is on main but not in the index" in warning for warning in response.warnings)
+
+
+def test_a_repository_that_is_slow_to_say_what_is_new_is_not_waited_for(site: Indexed) -> None:
+    release = threading.Event()
+
+    class Slow(Generations):
+        def freshness(self, repo: RepoId) -> Freshness:
+            release.wait(60)
+            return super().freshness(repo)
+
+    slow = Slow(site.registry, paths=site.paths, clock=site.clock)
+
+    async def scenario() -> SearchResponse:
+        response = await Searcher(slow, None, site.clock).search("backoff", scope=site.scope)
+        release.set()
+        return response
+
+    response = asyncio.run(scenario())
+    slow.close()
+    assert response.hits
+    assert {fresh.behind for fresh in response.freshness} == {None}
 
 
 def test_a_project_without_repos_has_nothing_to_search(tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""How fast a warm search is on an index of 50,000 chunks."""
+
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.codeintel.results import SearchResponse
+from tests.benchmarks.report import Figure
+from tests.support.indexed import Indexed
+from tests.support.repos import make_repo
+
+_FILES = 5_000
+_FUNCTIONS = 10  # a file; each is a chunk of its own
+_WORDS = 20_000
+_QUERIES = 200
+_SEED = 11
+
+
+class _Random:
+    """Vectors of the default model's length that mean nothing; the time to search them is the same."""
+
+    model = "random"
+    dimensions = 384
+
+    def __init__(self) -> None:
+        self._draw = np.random.default_rng(_SEED)
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text."""
+        vectors = self._draw.standard_normal((len(texts), self.dimensions)).astype(np.float32)
+        unit: npt.NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
+
+
+class _Words:
+    """Names as frequent as in code: a few everywhere, most of them rare."""
+
+    def __init__(self) -> None:
+        self.draw = random.Random(_SEED)  # noqa: S311 - a corpus, not a secret
+        letters = "bcdfghjklmnprstvwz"
+        self._all = [
+            "".join(self.draw.choice(letters) + self.draw.choice("aeiou") for _ in range(self.draw.randint(2, 4)))
+            for _ in range(_WORDS)
+        ]
+
+    def word(self) -> str:
+        return self._all[min(_WORDS - 1, int(self.draw.paretovariate(0.7)) - 1)]
+
+    def name(self) -> str:
+        return f"{self.word()}_{self.word()}"
+
+    def function(self) -> str:
+        body = [f"    {self.name()} = self.{self.name()}({self.word()}, {self.name()})" for _ in range(14)]
+        doc = " ".join(self.word() for _ in range(12))
+        return "\n".join([f"def {self.name()}({self.word()}, {self.word()}):", f'    """{doc}."""', *body, ""])
+
+    def file(self) -> str:
+        return "\n\n".join(self.function() for _ in range(_FUNCTIONS))
+
+
+def run() -> Sequence[Figure]:
+    """Index a made-up repository with made-up vectors, then search it with words, names and questions."""
+    words = _Words()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "data").mkdir()
+        files = {f"{words.word()}/{words.word()}/{words.name()}_{n}.py": words.file() for n in range(_FILES)}
+        indexed = Indexed(Path(folder) / "data")
+        try:
+            embedder = _Random()
+            repo = indexed.add(make_repo(Path(folder), files, bare=True), embedder=embedder)
+            chunks = indexed.generations.published(repo.id).info.chunks
+            queries = [_query(words) for _ in range(_QUERIES)]
+            seconds, responses = asyncio.run(_timed(indexed, embedder, queries))
+        finally:
+            indexed.close()
+    seconds.sort()
+    load = f"{chunks:,} chunks, {_QUERIES} queries, in this process"
+    steps = {step: statistics.median(response.timings[step] for response in responses) for step in responses[0].timings}
+    return [
+        Figure("warm search, p50", statistics.median(seconds) * 1000, "ms", load=load),
+        Figure("warm search, p95", seconds[int(len(seconds) * 0.95)] * 1000, "ms", limit=50, load=load),
+        *(Figure(f"  of it {step}, median", value, "ms") for step, value in steps.items() if step != "total"),
+    ]
+
+
+def _query(words: _Words) -> str:
+    form = words.draw.random()
+    if form < 0.3:
+        return words.name()
+    if form < 0.8:
+        return " ".join(words.word() for _ in range(words.draw.randint(2, 5)))
+    return "how does the " + " ".join(words.word() for _ in range(words.draw.randint(4, 8)))
+
+
+async def _timed(indexed: Indexed, embedder: _Random, queries: Sequence[str]) -> tuple[list[float], list[SearchResponse]]:
+    searcher = indexed.searcher(embedder)
+    for query in queries[:20]:
+        await searcher.search(query, scope=indexed.scope)
+    seconds, responses = [], []
+    for query in queries:
+        start = time.perf_counter()
+        responses.append(await searcher.search(query, scope=indexed.scope))
+        seconds.append(time.perf_counter() - start)
+    return seconds, responses
+
+
+if __name__ == "__main__":
+    from tests.benchmarks.report import show
+
+    show(run())
