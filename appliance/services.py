@@ -29,14 +29,14 @@ from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.pool import EnginePool
-from appliance.jobs import queue
+from appliance.jobs import schema as queue_schema
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S, Handler, JobContext, Worker
 from appliance.ops.health import Health, Probe, State, Verdict
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
 
-MIGRATIONS: Final = (queue.SCHEMA, desk.SCHEMA, registered.SCHEMA)
+MIGRATIONS: Final = (queue_schema.SCHEMA, desk.SCHEMA, registered.SCHEMA)
 WORKER: Final = "worker"
 CLI_KEY: Final = "cli.key"
 DEFAULT_PROJECT: Final = "default"

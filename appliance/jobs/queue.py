@@ -21,6 +21,7 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 LeaseState = Literal["held", "cancel", "lost"]
 
 MAX_ATTEMPTS: Final = 3
+MAX_DEATHS: Final = 100  # of workers that had got somewhere with the job: kills, not a job that kills
 WORKER_DIED: Final = "The worker died."
 
 _LONGEST_LEASE_S: Final = 3600.0
@@ -28,36 +29,6 @@ _FIRST_PAUSE_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 300.0
 _JOBS_KEPT: Final = 500  # ended ones
 _EVENTS_KEPT: Final = 100  # progress of one job
-
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS jobs (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    key TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
-    attempts INTEGER NOT NULL DEFAULT 0,
-    created_at REAL NOT NULL, started_at REAL, ended_at REAL,
-    reason TEXT NOT NULL DEFAULT '',
-    not_before REAL NOT NULL DEFAULT 0,
-    cancel INTEGER NOT NULL DEFAULT 0,
-    worker TEXT NOT NULL DEFAULT '', lease TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0,
-    phase TEXT, done INTEGER NOT NULL DEFAULT 0, total INTEGER, progress_at REAL
-);
-CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, kind, key);
-CREATE TABLE IF NOT EXISTS job_events (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
-    at REAL NOT NULL,
-    type TEXT NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT '',
-    phase TEXT NOT NULL DEFAULT '', done INTEGER NOT NULL DEFAULT 0, total INTEGER
-);
-CREATE INDEX IF NOT EXISTS job_events_by_job ON job_events (job, seq);
-CREATE TABLE IF NOT EXISTS workers (name TEXT PRIMARY KEY, seen_at REAL NOT NULL) WITHOUT ROWID;
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +176,8 @@ class JobQueue:
                 return None
             token = secrets.token_hex(16)
             conn.execute(
-                "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker = ?, lease = ?, lease_until = ?,"
-                " started_at = ifnull(started_at, ?) WHERE id = ?",
+                "UPDATE jobs SET state = 'running', attempts = attempts + 1, moved = 0, worker = ?, lease = ?,"
+                " lease_until = ?, started_at = ifnull(started_at, ?) WHERE id = ?",
                 (worker, token, now + min(seconds, _LONGEST_LEASE_S), self._clock.now(), row["id"]),
             )
             return Lease(self._happened(conn, row["id"]), worker, token, seconds)
@@ -235,8 +206,9 @@ class JobQueue:
             self._held(conn, lease)
             until = self._clock.monotonic() + min(lease.seconds, _LONGEST_LEASE_S)
             conn.execute(
-                "UPDATE jobs SET phase = ?, done = ?, total = ?, progress_at = ?, lease_until = ? WHERE id = ?",
-                (phase, done, total, self._clock.now(), until, lease.job.id),
+                "UPDATE jobs SET phase = ?, done = ?, total = ?, progress_at = ?, lease_until = ?, moved = moved OR ? > 0"
+                " WHERE id = ?",
+                (phase, done, total, self._clock.now(), until, done, lease.job.id),
             )
             self._happened(conn, lease.job.id, type_="progress")
             conn.execute(
@@ -335,6 +307,9 @@ class JobQueue:
     def _died(self, conn: sqlite3.Connection, row: sqlite3.Row) -> None:
         if row["cancel"]:
             self._end(conn, row["id"], state="cancelled", reason="Cancelled while it ran.")
+        elif row["moved"] and row["deaths"] < MAX_DEATHS:
+            conn.execute("UPDATE jobs SET attempts = attempts - 1, deaths = deaths + 1 WHERE id = ?", (row["id"],))
+            self._requeue(conn, row["id"], reason=WORKER_DIED)
         elif row["attempts"] >= MAX_ATTEMPTS:
             self._end(conn, row["id"], state="failed", reason=f"{WORKER_DIED} This was attempt {row['attempts']}, the last.")
         else:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sqlite
-from appliance.jobs.queue import SCHEMA, JobQueue
+from appliance.jobs.queue import JobQueue
+from appliance.jobs.schema import SCHEMA
 from tests.support.clock import FakeClock
 
 

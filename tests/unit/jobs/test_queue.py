@@ -8,7 +8,8 @@ from appliance.base import sqlite
 from appliance.base.clock import SystemClock
 from appliance.errors import Conflict, NotFound
 from appliance.ids import JobId
-from appliance.jobs.queue import MAX_ATTEMPTS, SCHEMA, WORKER_DIED, JobQueue, Lease
+from appliance.jobs.queue import MAX_ATTEMPTS, MAX_DEATHS, WORKER_DIED, JobQueue, Lease
+from appliance.jobs.schema import SCHEMA
 from tests.support.clock import FakeClock
 
 
@@ -96,6 +97,21 @@ def test_a_job_whose_worker_dies_each_time_fails_in_the_end(queue: JobQueue, clo
     assert ended.state == "failed"
     assert ended.reason.startswith(WORKER_DIED)
     assert queue.lease(worker="worker", kinds=["index"], seconds=30) is None
+
+
+def test_a_worker_killed_again_and_again_in_the_middle_does_not_fail_its_job(queue: JobQueue, clock: FakeClock) -> None:
+    """It got somewhere each time: the kills are to blame, not the job. A bound holds all the same."""
+    job = queue.enqueue("index", key="a")
+    for _ in range(MAX_DEATHS):
+        queue.progress(take(queue, seconds=30), "parse", 1, 2)
+        clock.advance(31)
+    assert queue.get(job.id).state == "queued"
+    queue.progress(take(queue, seconds=30), "parse", 1, 2)
+    for _ in range(MAX_ATTEMPTS):
+        clock.advance(31)
+        if queue.get(job.id).state == "queued":
+            take(queue, seconds=30)
+    assert queue.get(job.id).state == "failed"
 
 
 def test_a_worker_that_starts_again_takes_back_what_it_held(queue: JobQueue) -> None:
