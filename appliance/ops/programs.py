@@ -8,13 +8,15 @@ from pathlib import Path
 from appliance.base.paths import DataPaths, display
 from appliance.errors import HostUnfit, InvalidInput
 
-# The engines' OpenMP must not spin beside an indexer on the same cores (0.55 instead of 13 tokens a second), and no library
-# may look for a network that is not there.
+# The engines' OpenMP must not spin beside an indexer on the same cores (0.55 instead of 13 tokens a second), a search's few
+# milliseconds of matrix work must not wait for a second thread (its p95 doubles on a busy machine), and no library may look
+# for a network that is not there.
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "GOMP_SPINCOUNT": "0",
     "HF_HUB_OFFLINE": "1",
     "OMP_WAIT_POLICY": "passive",
+    "OPENBLAS_NUM_THREADS": "1",
     "PYTHONUNBUFFERED": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",

@@ -147,9 +147,9 @@ def _file_prior(generation: Generation, dense: Floats | None, files: Ids) -> Flo
         bounds = generation.files.first_chunk
         for n, file in enumerate(distinct):
             scores = dense[bounds[file] : bounds[file + 1]]
-            best = np.sort(scores[~np.isnan(scores)])[::-1][:_TOP_OF_FILE]
-            if len(best):
-                priors[n] = best[0] + best.mean() / 2
+            best = np.sort(scores[~np.isnan(scores)])[-_TOP_OF_FILE:].tolist()
+            if best:
+                priors[n] = best[-1] + sum(best) / len(best) / 2
     return priors[place]
 
 
