@@ -43,7 +43,7 @@ def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, lan
     for node in nodes:
         start, end = node.byte_range
         whole = cut(start if end - start <= _LOOKED_AT else end - _LOOKED_AT, end)
-        if not plain or "?" in whole:
+        if not plain or "?" in whole or ":" in whole:
             whole = whole.replace("::", ".").replace("->", ".").replace("?.", ".").replace("\\", ".").replace(":", ".")
         if whole.endswith(">"):
             whole = whole.partition("<")[0]

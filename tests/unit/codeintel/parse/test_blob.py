@@ -251,8 +251,8 @@ def test_every_definition_is_found_where_it_stands(path: str, source: str, expec
         ("a.rs", "fn f() { a.run(); b::c::<T>(1); m!(); }\n", {("a", "run", "f"), ("b", "c", "f"), ("", "m", "f")}),
         (
             "A.java",
-            "class F { void f() { a.run(1); go(); new W<T>(); } }\n",
-            {("a", "run", "F.f"), ("", "go", "F.f"), ("", "W", "F.f")},
+            "class F { void f() { a.run(1); go(); new W<T>(); if (b::c) {} } }\n",
+            {("a", "run", "F.f"), ("", "go", "F.f"), ("", "W", "F.f"), ("b", "c", "F.f")},
         ),
         ("a.c", "int f(void) { helper(1); p->run(2); return 0; }\n", {("", "helper", "f"), ("p", "run", "f")}),
         (
