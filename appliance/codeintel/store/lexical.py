@@ -24,7 +24,7 @@ _MOST_TOKENS = 64  # of one query; the rest of a longer one adds nothing but tim
 _FILTER_BY_TERMS = 4096  # ids; a wider filter is applied to ever longer result lists instead
 _TEXT_FIELDS = ("tokens", "names", "path", "signature", "doc")
 CHUNK_WEIGHTS: Mapping[str, float] = {"tokens": 1.0, "names": 1.0, "path": 0.5, "signature": 0.3, "doc": 0.5}
-FILE_WEIGHTS: Mapping[str, float] = {"tokens": 1.0, "names": 0.5, "path": 0.7}
+FILE_WEIGHTS: Mapping[str, float] = {"tokens": 1.0, "names": 0.25, "path": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
