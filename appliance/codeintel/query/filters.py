@@ -4,6 +4,7 @@ import fnmatch
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from appliance.base.paths import display
 from appliance.codeintel.query.querylang import ParsedQuery, dotted, path_matches
@@ -47,7 +48,7 @@ def _called(repo: Repo, value: str) -> bool:
     return repo.id == value or fnmatch.fnmatchcase(repo.name.casefold(), value.casefold())
 
 
-def _files(query: ParsedQuery, generation: Generation) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _files(query: ParsedQuery, generation: Generation) -> npt.NDArray[np.bool_]:
     paths, files = query.of("path"), generation.files
     languages = query.of("lang")
     wanted = {f.value for f in languages if not f.negative}

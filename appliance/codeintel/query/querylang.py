@@ -22,6 +22,7 @@ _ITEM = re.compile(
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|\#)[^\W\d]\w*)*")
 _JOINT = re.compile(r"\.|::|->|#")
 _MARKED = re.compile(r"_\w|\w_|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|\.|::|->|#")  # what prose does not do inside a word
+_MOST_NAMES = 16  # each is looked up in the symbol table
 _PAIR = 2  # "Client stream": a class and its method, asked for without a dot
 _LANGUAGES = {
     "py": "python", "js": "javascript", "jsx": "javascript", "ts": "typescript", "golang": "go", "rs": "rust",
@@ -157,7 +158,8 @@ def _names(text: str) -> tuple[Style, tuple[str, ...]]:
         len(words) == 1 or (len(words) == _PAIR and all(_marked(word) or word[0].isupper() for word in words))
     ):
         return "symbol", tuple(words)
-    return "prose", tuple(dict.fromkeys(word for word in words if _NAME.fullmatch(word) and _marked(word)))
+    marked = dict.fromkeys(word for word in words if _NAME.fullmatch(word) and _marked(word))
+    return "prose", tuple(marked)[:_MOST_NAMES]
 
 
 def _marked(word: str) -> bool:

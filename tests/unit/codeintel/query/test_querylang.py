@@ -67,6 +67,10 @@ def test_names_are_found_inside_prose() -> None:
     assert parse("how ClientSession frees a pool_slot").names == ("ClientSession", "pool_slot")
 
 
+def test_a_pasted_file_asks_for_a_few_names_only() -> None:
+    assert len(parse(" ".join(f"name_{n}" for n in range(200))).names) == 16
+
+
 def test_a_symbol_filter_alone_asks_for_that_symbol() -> None:
     query = parse("symbol:Client.stream")
     assert (query.style, query.names) == ("symbol", ("Client.stream",))
