@@ -25,7 +25,7 @@ from appliance.codeintel.results import AnswerEvent, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.errors import Conflict, EngineUnavailable, NotFound, StoreBusy
-from appliance.ids import RepoId
+from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.pool import EnginePool
@@ -93,13 +93,15 @@ class Services:
         return self.jobs.enqueue("index", key=repo, payload={"repo": repo})
 
     def drop(self, repo: RepoId) -> None:
-        """Forget *repo* and stop the jobs that work on it; raise `NotFound`."""
+        """Forget *repo*, stop the jobs that work on it and ask for what it leaves on the disk; raise `NotFound`."""
+        project = self.registry.repo(repo).project
         self.registry.remove_repo(repo)
         for job in self.jobs.list(key=repo):
             if not job.ended:
                 with suppress(Conflict):  # it has ended just now
                     self.jobs.cancel(job.id)
         self.generations.forget(repo)
+        self.jobs.enqueue("tidy", key=project)
 
     def close(self) -> None:
         """Close databases and sources."""
@@ -232,7 +234,13 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         _await_engine(services, context)
         filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
 
-    return {"index": index, "embed": embed}
+    def tidy(context: JobContext) -> None:
+        try:
+            indexer.tidy(ProjectId(context.job.key))
+        except Conflict as exc:  # the project is being indexed: later
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+
+    return {"index": index, "embed": embed, "tidy": tidy}
 
 
 def work(services: Services, stop: threading.Event) -> None:

@@ -108,6 +108,18 @@ def test_a_dropped_repo_takes_its_jobs_with_it(services: Services, repo: RepoId)
         services.registry.repo(repo)
 
 
+def test_a_dropped_repo_leaves_nothing_on_the_disk(services: Services, repo: RepoId) -> None:
+    project = services.registry.repo(repo).project
+    services.index(repo)
+    run(services, "index")
+    paths = services.paths.project(project)
+    assert list(paths.generations.iterdir())
+    services.drop(repo)
+    run(services, "tidy")
+    assert not list(paths.generations.iterdir())
+    assert not list(paths.mirrors.glob("*"))
+
+
 def test_a_second_start_on_the_same_data_finds_what_the_first_left(services: Services, repo: RepoId) -> None:
     with closing(make_services(services.paths.root)) as again:
         assert again.registry.repo(repo).name == "r"

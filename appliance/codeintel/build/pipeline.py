@@ -20,7 +20,8 @@ from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import LeftOut, Snapshot, Source
-from appliance.codeintel.source.filters import flags, judge
+from appliance.codeintel.source.filters import flags
+from appliance.codeintel.source.walk import survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.config import Index
@@ -152,13 +153,14 @@ class Indexer:
         return counts
 
     def _listed(self, source: Source, snapshot: Snapshot, *, progress: Progress, check: Check) -> Iterator[Listed | LeftOut]:
-        for number, entry in enumerate(source.entries(snapshot)):
+        for number, item in enumerate(survey(source, snapshot, limits=self._limits)):
             if number % _TELL_EVERY == 0:
                 check()
                 progress("list", number, None)
-            refusal = judge(entry, limits=self._limits)
-            yield refusal or Listed(entry, language_of(entry.path, b""), flags(entry.path))
-        yield from source.left_out(snapshot)
+            if isinstance(item, LeftOut):
+                yield item
+            else:
+                yield Listed(item, language_of(item.path, b""), flags(item.path))
 
     def _info(self, identity: GenerationId, repo: Repo, snapshot: Snapshot, counts: Counts) -> GenerationInfo:
         return GenerationInfo(

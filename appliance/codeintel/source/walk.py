@@ -8,10 +8,15 @@ from appliance.config import Index
 
 
 def survey(source: Source, snapshot: Snapshot, *, limits: Index) -> Iterator[Entry | LeftOut]:
-    """Yield every file of *snapshot* once: as an entry that may be read, or as left out by what the tree says of it."""
+    """Yield every file of *snapshot*: as an entry that may be read, or as left out by what the tree says of it.
+
+    A path that a forged tree names twice is read once, and left out the other times.
+    """
     yield from source.left_out(snapshot)
-    seen: set[str] = set()  # a forged tree may name a path twice
+    seen: set[str] = set()
     for entry in source.entries(snapshot):
-        if entry.path not in seen:
-            seen.add(entry.path)
-            yield judge(entry, limits=limits) or entry
+        if entry.path in seen:
+            yield LeftOut(entry.path, "unsafe-path", "the tree names it more than once")
+            continue
+        seen.add(entry.path)
+        yield judge(entry, limits=limits) or entry
