@@ -26,7 +26,7 @@ def contents(source: Source, branch: str | None = None) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of `FILES` that no test changes."""
+    """Make a repository of `FILES` that no test changes."""
     return make_repo(tmp_path_factory.mktemp("plain"), FILES)
 
 
