@@ -14,6 +14,7 @@ from appliance.base.sqlite import connect
 from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Embedder
+from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import SCHEMA, Registry, Repo
 from appliance.codeintel.results import Scope
@@ -60,9 +61,9 @@ class Indexed:
         filler = VectorFiller(self.registry, paths=self.paths, clock=self.clock)
         return filler.fill(repo.id, embedder, progress=_silent, check=_go_on)
 
-    def searcher(self, embedder: Embedder | None = None, *, embed_within: float = 5.0) -> Searcher:
-        """Return a searcher; its deadline for the query's vector is longer than the product's, for busy machines."""
-        return Searcher(self.generations, embedder, self.clock, embed_within=embed_within)
+    def searcher(self, embedder: Embedder | None = None, *, patience: Patience | None = None) -> Searcher:
+        """Return a searcher; it has more patience than the product's, for busy machines."""
+        return Searcher(self.generations, embedder, self.clock, patience=patience or Patience(vector=10.0, behind=10.0))
 
     def close(self) -> None:
         """Close databases and sources."""

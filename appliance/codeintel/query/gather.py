@@ -21,7 +21,6 @@ from appliance.codeintel.store.generations import Generations
 from appliance.errors import EngineUnavailable, NotFound
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
-_BEHIND_WITHIN_S = 0.03  # waited for, once all else is done, to hear how many commits are not indexed yet
 _WORDS_ALONE = "results rest on words alone."
 
 
@@ -63,14 +62,22 @@ class _Vector:
         return self.values if fits else None
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that a search waits for what it can do without."""
+
+    vector: float = 0.08  # of the query
+    behind: float = 0.05  # once all else is done, to hear how many commits are not indexed yet
+
+
 class Gatherer:
     """Opens repos, embeds queries and collects signals. Nothing here blocks the event loop."""
 
-    def __init__(self, generations: Generations, embedder: Embedder | None, clock: Clock, *, embed_within: float) -> None:
+    def __init__(self, generations: Generations, embedder: Embedder | None, clock: Clock, *, patience: Patience) -> None:
         self._generations = generations
         self._embedder = embedder
         self._clock = clock
-        self._embed_within = embed_within
+        self._patience = patience
         self._vectors: OrderedDict[tuple[str, str], Floats] = OrderedDict()
 
     async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
@@ -83,7 +90,7 @@ class Gatherer:
         times.append(self._clock.monotonic())
         signals, part, ranking = await asyncio.to_thread(_candidates, query, parts, vector)
         times.append(self._clock.monotonic())
-        parts = await _dated(parts, asking)
+        parts = await _dated(parts, asking, within=self._patience.behind)
         times.append(self._clock.monotonic())
         steps = ("open", "embed", "rank", "freshness")
         timings = {
@@ -135,10 +142,10 @@ class Gatherer:
             self._vectors.move_to_end(key)
             return _Vector(model, self._vectors[key]), warnings
         try:
-            async with asyncio.timeout(self._embed_within):
+            async with asyncio.timeout(self._patience.vector):
                 values: Floats = (await self._embedder.embed([query.text]))[0]
         except TimeoutError:
-            late = f"The embedding engine did not answer within {self._embed_within * 1000:.0f} ms: {_WORDS_ALONE}"
+            late = f"The embedding engine did not answer within {self._patience.vector * 1000:.0f} ms: {_WORDS_ALONE}"
             return None, [*warnings, late]
         except EngineUnavailable as exc:
             return None, [*warnings, f"The embedding engine is not available: {_WORDS_ALONE} {exc.message}"]
@@ -174,13 +181,13 @@ def _undated(repo: Repo, generation: Generation) -> Freshness:
     )
 
 
-async def _dated(parts: Sequence[Part], asking: "Sequence[asyncio.Task[Freshness]]") -> list[Part]:
+async def _dated(parts: Sequence[Part], asking: "Sequence[asyncio.Task[Freshness]]", *, within: float) -> list[Part]:
     """Return *parts* with how far behind each is, where its repository answers in time.
 
     A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
     """
     if asking:
-        await asyncio.wait(asking, timeout=_BEHIND_WITHIN_S)
+        await asyncio.wait(asking, timeout=within)
     dated = []
     for part, task in zip(parts, asking, strict=True):
         task.add_done_callback(_heard)

@@ -4,7 +4,7 @@ import asyncio
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
-from appliance.codeintel.query.gather import Gathered, Gatherer
+from appliance.codeintel.query.gather import Gathered, Gatherer, Patience
 from appliance.codeintel.query.hits import page_of
 from appliance.codeintel.query.querylang import ParsedQuery, parse
 from appliance.codeintel.results import Scope, SearchResponse
@@ -12,18 +12,18 @@ from appliance.codeintel.store.generations import Generations
 from appliance.errors import InvalidInput
 
 MOST_HITS = 100
-_EMBED_WITHIN_S = 0.08
+_PATIENCE = Patience()
 
 
 class Searcher:
     """Answers searches. Without *embedder*, or when it does not answer in time, it goes on with words and says so."""
 
     def __init__(
-        self, generations: Generations, embedder: Embedder | None, clock: Clock, *, embed_within: float = _EMBED_WITHIN_S
+        self, generations: Generations, embedder: Embedder | None, clock: Clock, *, patience: Patience = _PATIENCE
     ) -> None:
         self._generations = generations
         self._clock = clock
-        self._gatherer = Gatherer(generations, embedder, clock, embed_within=embed_within)
+        self._gatherer = Gatherer(generations, embedder, clock, patience=patience)
 
     async def search(self, query: str, *, scope: Scope, limit: int = 20, offset: int = 0) -> SearchResponse:
         """Return the hits for *query* from *offset* on, at most *limit*.

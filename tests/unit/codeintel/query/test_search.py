@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
@@ -198,7 +199,7 @@ def test_a_slow_engine_is_not_waited_for(site: Indexed) -> None:
             await asyncio.Event().wait()
             return np.zeros((len(texts), self.dimensions), dtype=np.float32)
 
-    response = asyncio.run(site.searcher(Stuck(), embed_within=0.01).search("backoff", scope=site.scope))
+    response = asyncio.run(site.searcher(Stuck(), patience=Patience(vector=0.01)).search("backoff", scope=site.scope))
     assert any("did not answer within 10 ms" in warning for warning in response.warnings)
     assert response.hits
 
