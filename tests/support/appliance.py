@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
+from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.config import load
 from appliance.jobs.worker import Worker
@@ -41,7 +42,7 @@ def make_services(
 ) -> Services:
     """Return real services on *root*, with *chat* and *embedder* in the engines' place. The caller closes them."""
     services = build(load(environ=settings_for(root) | dict(extra or {})))
-    searcher = Searcher(services.generations, embedder, services.clock, embed_within=5.0)
+    searcher = Searcher(services.generations, embedder, services.clock, patience=Patience(vector=5.0))
     answerer = Answerer(services.generations, searcher, chat, services.clock)
     return replace(services, searcher=searcher, answerer=answerer, embedder=embedder)
 
