@@ -6,10 +6,8 @@ parser process a core.
 """
 
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -18,6 +16,7 @@ from pathlib import Path
 
 from appliance.codeintel.parse.grammars import LANGUAGES, grammar
 from appliance.config import Index
+from tests.benchmarks.corpus import children, library, memory
 from tests.benchmarks.report import Figure
 from tests.support.indexing import IndexBench
 
@@ -35,8 +34,8 @@ class Memory(threading.Thread):
     def run(self) -> None:
         """Watch until stopped."""
         while not self._stop_now.wait(0.1):
-            self.own = max(self.own, _resident(os.getpid()))
-            self.child = max([self.child, *(_resident(pid) for pid in _children(os.getpid()))])
+            self.own = max(self.own, memory(os.getpid()))
+            self.child = max([self.child, *(memory(pid) for pid in children(os.getpid()))])
 
     def stop(self) -> None:
         """End the watch."""
@@ -64,9 +63,9 @@ def run() -> Sequence[Figure]:
 def measure() -> str:
     """Return load, index seconds, bare seconds, own MB, largest child's MB and second-index seconds, tab-separated."""
     with tempfile.TemporaryDirectory() as scratch:
-        source = _library(Path(scratch) / "library")
-        memory = Memory()
-        memory.start()
+        source = library(Path(scratch) / "library")
+        watch = Memory()
+        watch.start()
         bench = IndexBench(Path(scratch) / "data", limits=Index())
         repo = bench.add(source)
         start = time.perf_counter()
@@ -75,22 +74,11 @@ def measure() -> str:
         start = time.perf_counter()
         bench.index(repo)
         again = time.perf_counter() - start
-        memory.stop()
+        watch.stop()
         bare, size = _bare(source, bench.generation(repo).files.paths)
         bench.close()
     load = f"{info.files:,} files, {info.lines:,} lines, {size / _MEGABYTE:.1f} MB, {os.cpu_count()} cores"
-    return "\t".join([load, *(f"{value:.3f}" for value in (seconds, bare, memory.own / 1e6, memory.child / 1e6, again))])
-
-
-def _library(target: Path) -> Path:
-    shutil.copytree(
-        sysconfig.get_path("stdlib"), target, ignore=shutil.ignore_patterns("site-packages", "__pycache__", "*.so")
-    )
-    subprocess.run(["git", "init", "-q", target], check=True)
-    subprocess.run(["git", "-C", target, "add", "-A"], check=True)
-    author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
-    subprocess.run(["git", "-C", target, *author, "commit", "-qm", "library"], check=True)
-    return target
+    return "\t".join([load, *(f"{value:.3f}" for value in (seconds, bare, watch.own / 1e6, watch.child / 1e6, again))])
 
 
 def _bare(root: Path, paths: Sequence[str]) -> tuple[float, int]:
@@ -102,26 +90,6 @@ def _bare(root: Path, paths: Sequence[str]) -> tuple[float, int]:
     for content, language in sources:
         parsers[language].parse(content)
     return time.perf_counter() - start, sum(len(content) for content, _ in sources)
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            mine = [int(child) for child in (task / "children").read_text().split()]
-        except FileNotFoundError:
-            continue
-        found += mine + [
-            grandchild for child in mine for grandchild in (_children(child) if Path(f"/proc/{child}").exists() else [])
-        ]
-    return found
 
 
 if __name__ == "__main__":

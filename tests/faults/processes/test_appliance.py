@@ -16,7 +16,7 @@ import pytest
 from appliance.inference.catalog import Catalog
 from appliance.ops import launch
 from appliance.ops.supervisor import alive
-from tests.faults.processes.house import House, until
+from tests.support.house import House, until
 
 pytestmark = pytest.mark.timeout(400)  # real programs start here, on a machine that may be busy
 

@@ -25,7 +25,7 @@ from appliance.config import Index
 from appliance.errors import ApplianceError, Conflict
 from appliance.ids import RepoId
 from appliance.ops import launch
-from tests.faults.processes.house import House, until
+from tests.support.house import House, until
 from tests.support.models import MINILM, needed, store_root
 from tests.support.repos import make_repo
 

@@ -1,0 +1,47 @@
+"""Code that is on every machine that runs the benchmarks: this Python's own library, and what is installed beside it."""
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+_AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+_NOT_CODE = shutil.ignore_patterns("__pycache__", "*.so", "site-packages")
+
+
+def library(target: Path, *, packages_megabytes: int = 0) -> Path:
+    """Make *target* a repository of the standard library, and of Python files of installed packages up to that size."""
+    shutil.copytree(sysconfig.get_path("stdlib"), target, ignore=_NOT_CODE)
+    left = packages_megabytes * 1_000_000
+    packages = Path(sysconfig.get_path("purelib"))
+    for path in sorted(packages.rglob("*.py")):
+        if (left := left - path.stat().st_size) < 0:
+            break
+        place = target / "packages" / path.relative_to(packages)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    for command in (["init", "-q"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "library"]):
+        subprocess.run(["git", "-C", str(target), *command], check=True)
+    return target
+
+
+def memory(pid: int) -> int:
+    """Return the resident bytes of process *pid*; 0 once it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(sizes[0]) * 1024 if sizes else 0
+
+
+def children(pid: int) -> list[int]:
+    """Return the process ids of all descendants of *pid*."""
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            mine = [int(child) for child in (task / "children").read_text(encoding="ascii").split()]
+            found += mine + [below for child in mine for below in children(child)]
+    except (FileNotFoundError, ProcessLookupError):
+        return found
+    return found
