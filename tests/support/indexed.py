@@ -36,7 +36,8 @@ class Indexed:
             connect(self.paths.global_db, migrations=(SCHEMA,)), paths=self.paths, limits=self.limits, clock=self.clock
         )
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
-        self.project: ProjectId = self.registry.add_project("default").id
+        known = {project.name: project for project in self.registry.projects()}
+        self.project: ProjectId = (known.get("default") or self.registry.add_project("default")).id
 
     @property
     def scope(self) -> Scope:
@@ -44,8 +45,12 @@ class Indexed:
         return Scope(self.project)
 
     def add(self, source: Path, *, name: str | None = None, embedder: Embedder | None = None) -> Repo:
-        """Add the repository or folder at *source*, index it, and with *embedder* give its chunks their vectors."""
-        repo = self.registry.add_repo(self.project, source, name=name)
+        """Add the repository or folder at *source*, index it, and with *embedder* give its chunks their vectors.
+
+        A repo called *name* that is there already is indexed again.
+        """
+        known = {repo.name: repo for repo in self.registry.repos(self.project)}
+        repo = known.get(name or "") or self.registry.add_repo(self.project, source, name=name)
         self.index(repo)
         if embedder is not None:
             self.embed(repo, embedder)

@@ -22,6 +22,7 @@ class Weights:
     dense_prose: float = 0.4
     dense_symbol: float = 0.2
     file_prior: float = 0.2
+    named: float = 0.2
     coherence: float = 0.5
     stem: float = 0.15
     defines_symbol: float = 1.5
@@ -48,7 +49,7 @@ def rank(signals: Signals, query: ParsedQuery, *, weights: Weights = DEFAULT) ->
     """Rank all candidates of *signals*."""
     if len(signals) == 0:
         return Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
-    scores = fuse(signals, query, weights=weights)
+    scores = fuse(signals, query, weights=weights) + np.float32(weights.named) * signals.named
     scores = _coherent(scores, signals.files, weights.coherence)
     scores = _rules(scores, signals, query, weights)
     return _saturated(scores, signals.files, weights.saturation)

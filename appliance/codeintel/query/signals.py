@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.codeintel.parse.tokens import tokenize
+from appliance.codeintel.query.naming import named
 from appliance.codeintel.query.querylang import ParsedQuery, dotted, last_name
 from appliance.codeintel.results import Signal
 from appliance.codeintel.store.generation import Generation
@@ -41,6 +42,7 @@ class Signals:
     dense: Floats  # cosine
     file_dense: Floats  # best cosine in the file + half of the mean of its best three; NaN where it has no vectors
     defines: Floats  # 1: defines a name of the query; less if only but for case, or only its last part; 0: does not
+    named: Floats  # how much of the name of something that it defines is words of the query, for prose
     stem: Floats  # share of the words of the file's name that the query has
     flags: npt.NDArray[np.uint8]  # of the file: test, example, …
     used: tuple[Signal, ...]
@@ -82,6 +84,7 @@ def collect(
         dense=np.full(len(ids), np.nan, dtype=np.float32) if dense is None else dense[ids],
         file_dense=_file_prior(generation, dense, files),
         defines=np.array([defining.get(int(i), 0.0) for i in ids], dtype=np.float32),
+        named=named(generation, query, ids) if query.style == "prose" else nothing,
         stem=_stem(generation, query, files),
         flags=generation.files.flags[files],
         used=_used(top, latent, dense),
@@ -96,7 +99,7 @@ def joined(each: Sequence[Signals], *, sizes: Sequence[int]) -> Signals:
     if len(each) == 1:
         return each[0]
     bases = np.cumsum([0, *sizes])[: len(each)]
-    columns = ("ids", "lexical", "file_lexical", "latent", "dense", "file_dense", "defines", "stem", "flags")
+    columns = ("ids", "lexical", "file_lexical", "latent", "dense", "file_dense", "defines", "named", "stem", "flags")
     together = {name: np.concatenate([getattr(one, name) for one in each]) for name in columns}
     files = np.concatenate([one.files + base for one, base in zip(each, bases, strict=True)])
     used = tuple(name for name in get_args(Signal) if any(name in one.used for one in each))

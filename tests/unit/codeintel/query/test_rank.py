@@ -26,6 +26,7 @@ def _signals(*rows: Mapping[str, float], used: tuple[str, ...] = ("lexical", "la
         dense=column("dense", 0.1),
         file_dense=column("file_dense", 0.2),
         defines=column("defines", 0),
+        named=column("named", 0),
         stem=column("stem", 0),
         flags=column("flags", 0).astype(np.uint8),
         used=used,  # type: ignore[arg-type]
@@ -68,6 +69,12 @@ def test_the_chunk_that_defines_the_symbol_comes_first() -> None:
     signals = _signals({"lexical": 10}, {"lexical": 6, "defines": 1})
     assert _order(signals, _SYMBOL)[0] == 1
     assert _order(signals, _SYMBOL, defines_symbol=0)[0] == 0
+
+
+def test_a_definition_called_by_the_words_of_the_question_is_lifted() -> None:
+    signals = _signals({"lexical": 10}, {"lexical": 9, "named": 1}, {"lexical": 1})
+    assert _order(signals)[0] == 1
+    assert _order(signals, named=0)[0] == 0
 
 
 def test_a_file_called_like_the_query_is_lifted() -> None:
