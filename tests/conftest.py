@@ -1,11 +1,17 @@
 """What holds for every test: no socket leaves the machine."""
 
+import os
 import socket
 from collections.abc import Iterator
 
 import pytest
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", ""}
+
+
+def pytest_configure() -> None:
+    """Silence onnxruntime before any test module loads it: its telemetry begins with its import."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 class NetworkRefused(AssertionError):

@@ -13,6 +13,9 @@ from pathlib import Path
 from appliance.errors import DeadlineExceeded, HostUnfit, LimitExceeded
 
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+# onnxruntime's wheels for Linux write a device id and a queue of events to send from the moment of their import (seen with
+# 1.32); no call afterwards takes that back, so no child of ours may ever start without this.
+_SILENT = {"DO_NOT_TRACK": "1", "ORT_DISABLE_TELEMETRY": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class ChildLimits:
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the few variables that a child gets, and *extra*: no secret and no proxy travels by accident."""
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | dict(extra or {})
+    return {name: os.environ[name] for name in _KEPT if name in os.environ} | _SILENT | dict(extra or {})
 
 
 def run(

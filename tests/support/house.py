@@ -35,14 +35,17 @@ class House:
 
     def __init__(self, root: Path) -> None:
         self.paths = DataPaths(root)
+        self.home = root.parent / f"{root.name}-home"  # nothing makes it, unless a library writes where it was not asked to
         self.files = RunFiles(self.paths)
         self.supervisor = Supervisor(self.files)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
 
     def environment(self, **settings: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SKELLIG_")}
-        return kept | {"SKELLIG_DATA": str(self.paths.root), "SKELLIG_WEB__PORT": str(self.port)} | OFF | settings
+        """Return this machine's environment with *settings*, without those that tests set for themselves."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SKELLIG_", "ORT_"))}
+        ours = {"SKELLIG_DATA": str(self.paths.root), "SKELLIG_WEB__PORT": str(self.port), "HOME": str(self.home)}
+        return kept | ours | OFF | settings
 
     def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -28,6 +28,7 @@ OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
+    "ORT_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
 _MAX_SOCKET_PATH = 100  # the kernel takes 107 bytes; an engine adds a few for a socket of its own

@@ -159,6 +159,7 @@ def test_whatever_is_killed_the_index_is_the_clean_one_and_searches_go_on(
                 repo = house.indexed(source, project=f"{victim}-{number}", kill=victim, after=chance.random() * spent)
                 assert house.holds(repo) == house.holds(clean), (victim, number)
     assert not searching.wrong
+    assert not house.home.exists(), "a library wrote into the home directory: what else does it do unasked?"
     assert searching.answered
     sys.stdout.write(
         f"{searching.answered} searches, the longest gap {searching.longest_gap:.1f} s; a clean index takes {spent:.1f} s\n"

@@ -38,6 +38,11 @@ def test_a_child_gets_no_secret_of_ours(monkeypatch: pytest.MonkeyPatch) -> None
     assert b"OURS=1" in done.stdout
 
 
+def test_no_child_reports_home() -> None:
+    """Telemetry in onnxruntime begins with its import, unless this stands in the environment."""
+    assert b"ORT_DISABLE_TELEMETRY=1" in proc.run(["env"], timeout=20).stdout
+
+
 def test_limits_hold_in_the_child() -> None:
     limits = proc.ChildLimits(memory=200_000_000)
     child = proc.spawn([sys.executable, "-c", "x = bytearray(400_000_000)"], stderr=-3, before_exec=limits.apply)

@@ -19,7 +19,7 @@ logfile=/srv/a 50%% b/logs/supervisord.log
 logfile_maxbytes=5MB
 logfile_backups=2
 environment=DO_NOT_TRACK="1",GOMP_SPINCOUNT="0",HF_HUB_OFFLINE="1",OMP_WAIT_POLICY="passive",OPENBLAS_NUM_THREADS="1",\
-PYTHONUNBUFFERED="1",TRANSFORMERS_OFFLINE="1",VLLM_NO_USAGE_STATS="1"
+ORT_DISABLE_TELEMETRY="1",PYTHONUNBUFFERED="1",TRANSFORMERS_OFFLINE="1",VLLM_NO_USAGE_STATS="1"
 
 [unix_http_server]
 file=/srv/a 50%% b/run/supervisor.sock
