@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from appliance.cli.remote import Remote
-from appliance.cli.views import Job
+from appliance.cli.views import Health, Job
 from appliance.errors import ApplianceError, Cancelled, Unavailable
 
 _STEP_S = 0.2
+_QUEUED_S = 10.0  # a worker takes a job up within a second, unless it is busy with another or not there
 _GONE_S = 30.0  # a web process that was killed is back by then
 
 
@@ -21,9 +22,14 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
     try:
         with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
             task = bars.add_task(title, total=None)
+            queued_since = time.monotonic()
             while not job.ended:
                 time.sleep(_STEP_S)
                 job = _look(remote, job.id)
+                if job.state != "queued":
+                    queued_since = time.monotonic()
+                elif time.monotonic() - queued_since > _QUEUED_S:
+                    _require_worker(remote)
                 if job.progress is not None:
                     label = f"{title}: {job.progress.phase}"
                     bars.update(task, description=label, completed=job.progress.done, total=job.progress.total)
@@ -34,6 +40,13 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
     if job.state == "cancelled":
         raise Cancelled(f"The job on {title} was cancelled.")
     return job
+
+
+def _require_worker(remote: Remote) -> None:
+    """Raise `Unavailable` if nobody will take the job up: the appliance says that its worker is not well."""
+    for part in remote.get("health", Health).parts:
+        if part.name == "worker" and part.state in {"degraded", "failed"}:
+            raise Unavailable(f"The job waits, and the worker is {part.state}: {part.detail}", remedy=part.remedy)
 
 
 def _look(remote: Remote, job: str) -> Job:

@@ -5,11 +5,12 @@ import msgspec
 import pytest
 
 from appliance.base.paths import DataPaths
+from appliance.cli import progress
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote
 from appliance.cli.views import Job
 from appliance.config import Web
-from appliance.errors import Cancelled
+from appliance.errors import Cancelled, Unavailable
 from tests.unit.cli.conftest import Line
 
 QUEUED = Job("job_1", "index", "repo_1", "queued", 0, "", None)
@@ -45,3 +46,15 @@ def test_a_job_that_has_ended_is_not_waited_for(line: Line) -> None:
     transport = httpx2.MockTransport(lambda _: httpx2.Response(500))
     with remote_of(line, transport) as remote:
         assert wait(remote, done, title="shop", quiet=True) == done
+
+
+def test_a_job_that_nobody_will_take_up_is_not_waited_for_for_ever(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_QUEUED_S", 0.0)
+    sick = {"name": "worker", "state": "failed", "detail": "It ended at every start.", "remedy": "Look."}
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        health = {"state": "degraded", "phase": "", "parts": [sick]}
+        return httpx2.Response(200, content=msgspec.json.encode(health if "health" in request.url.path else QUEUED))
+
+    with remote_of(line, httpx2.MockTransport(handler)) as remote, pytest.raises(Unavailable, match="ended at every start"):
+        wait(remote, QUEUED, title="shop", quiet=True)
