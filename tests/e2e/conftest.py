@@ -1,4 +1,8 @@
-"""One browser and one appliance for all of these tests: each test has a session and a page of its own."""
+"""One browser and one appliance for each file of tests: each test has a session and a page of its own.
+
+Not one for all files: while Playwright's synchronous door is open its event loop counts as running in this thread, and the
+tests of other folders that come next could not run theirs.
+"""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +18,7 @@ _ROOT = Path(__file__).parents[2]
 _SHOWN = ("appliance/jobs", "appliance/access", "appliance/base", "appliance/errors.py", "appliance/ids.py")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window and with a profile of its own."""
     path = chromium()
@@ -39,7 +43,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_repo(tmp_path_factory.mktemp("code"), content, name="skellig")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser, code: Path) -> Iterator[Site]:
     """Run an appliance with `code` indexed."""
     with running(tmp_path_factory.mktemp("appliance") / "data") as up:
@@ -49,7 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser, code: Path)
         yield up
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def session(browser: Browser, site: Site) -> StorageState:
     """Log in once."""
     return logged_in(browser, site)

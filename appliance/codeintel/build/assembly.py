@@ -128,19 +128,10 @@ class Assembly:
         self._db.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                number,
-                path,
-                blob,
-                hint,
-                facts.language,
-                facts.encoding,
-                flags,
-                facts.lines,
-                first_chunk,
-                first_symbol,
+                number, path, blob, hint, facts.language, facts.encoding, flags, facts.lines, first_chunk, first_symbol,
                 facts.problem,
             ),
-        )
+        )  # fmt: skip
         self._count(facts)
         self._add_symbols(number, first_symbol, facts.symbols)
         path_tokens = tokenize(os.fsdecode(path).encode(errors="replace").decode())
