@@ -4,7 +4,8 @@
 lines. It says nothing about any sentence that points there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from appliance.base.paths import display
@@ -47,6 +48,12 @@ class Texts:
         if key not in self._lines:
             self._lines[key] = split_lines(self.source(repo).blob(blob))
         return self._lines[key]
+
+    def fetch(self, repo: RepoId, blobs: Iterable[BlobId]) -> None:
+        """Read *blobs* ahead, all at once; what cannot be read is told of when its `lines` are asked for."""
+        with suppress(ApplianceError):
+            for blob, content in self.source(repo).blobs(blobs).items():
+                self._lines[repo, blob] = split_lines(content)
 
     def source(self, repo: RepoId) -> Source:
         """Return the source of *repo*; raise `NotFound` if it could not be opened."""

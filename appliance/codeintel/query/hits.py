@@ -15,7 +15,7 @@ from appliance.codeintel.source.base import FileFlags, Source
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import ApplianceError
-from appliance.ids import RepoId
+from appliance.ids import BlobId, RepoId
 
 _MOST_WORDS = 5  # named in "why"
 _NAMED_AFTER = 0.5  # share of a file name's words that must be asked for, to say so
@@ -41,7 +41,9 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     distinct = list(_distinct(gathered))
     sources, warnings = _sources(gathered.parts, generations)
     texts = Texts(sources)
-    hits = [_hit(gathered, ranked, texts) for ranked in distinct[offset : offset + limit]]
+    page = distinct[offset : offset + limit]
+    _fetch(gathered, page, texts)
+    hits = [_hit(gathered, ranked, texts) for ranked in page]
     return Page(tuple(hits), len(distinct), tuple(warnings))
 
 
@@ -65,6 +67,16 @@ def _sources(parts: Sequence[Part], generations: Generations) -> tuple[dict[Repo
         except ApplianceError as exc:
             warnings.append(f"{part.repo.name} cannot be read now, its hits come without text: {exc.message}")
     return sources, warnings
+
+
+def _fetch(gathered: Gathered, page: Sequence[_Ranked], texts: Texts) -> None:
+    wanted: dict[RepoId, list[BlobId]] = {}
+    for ranked in page:
+        part = gathered.parts[gathered.part[ranked.place]]
+        file = part.generation.chunk_file[gathered.signals.ids[ranked.place]]
+        wanted.setdefault(part.repo.id, []).append(part.generation.files.blobs[file])
+    for repo, blobs in wanted.items():
+        texts.fetch(repo, blobs)
 
 
 def _hit(gathered: Gathered, ranked: _Ranked, texts: Texts) -> Hit:

@@ -88,6 +88,9 @@ class Source(Protocol):
     def blob(self, blob: BlobId) -> bytes:
         """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
 
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return those of *blobs*, at most 400, that are there and within the limit: faster than one by one."""
+
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob that stands at *path* in *commit*, or None if no file does."""
 

@@ -108,6 +108,10 @@ class FolderSource:
         """Return one blob from the copy; raise `NotFound` or `LimitExceeded`."""
         return self._objects.blob(blob)
 
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return those of *blobs* that are there and within the limit, asked for all at once."""
+        return self._objects.blobs(blobs)
+
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob that stands at *path* in *commit*, or None if no file does."""
         return locate(self._objects, self._store, commit=commit, path=path)

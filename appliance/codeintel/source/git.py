@@ -62,6 +62,10 @@ class GitSource:
         """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
         return self._objects.blob(blob)
 
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return those of *blobs* that are there and within the limit, asked for all at once."""
+        return self._objects.blobs(blobs)
+
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob that stands at *path* in *commit*, or None if no file does."""
         return locate(self._objects, self._view, commit=commit, path=path)

@@ -96,15 +96,32 @@ class Objects:
             raise NotFound(f"The repository holds no blob {blob!r}.")
         return content
 
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return those of *blobs*, a page's worth, that are there and within the limit, asked for all at once.
+
+        Twenty take two waits for git instead of forty.
+        """
+        window = [blob for blob in dict.fromkeys(blobs) if is_id(blob)][:_WINDOW]
+        with self._check.lock:
+            try:
+                wanted = list(self._sizes(self._check, window))
+            except BaseException:
+                self._check.drop()
+                raise
+        with self._content.lock:
+            try:
+                return dict(_all_contents(self._content, wanted))
+            except BaseException:
+                self._content.drop()
+                raise
+
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the content of *blobs* in their order; leave out what is missing, damaged, over the limit or no blob."""
         check, content = _Lane(self._git_dir, "--batch-check"), _Lane(self._git_dir, "--batch")
         try:
             source = iter(blobs)
             while window := list(islice(source, _WINDOW)):
-                wanted = [blob for blob in self._sizes(check, window) if blob]
-                while wanted:
-                    wanted = yield from _contents(content, wanted)
+                yield from _all_contents(content, list(self._sizes(check, window)))
         finally:
             check.drop()
             content.drop()
@@ -122,6 +139,11 @@ class Objects:
         for lane in (self._check, self._content):
             with lane.lock:
                 lane.drop()
+
+
+def _all_contents(lane: _Lane, wanted: list[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+    while wanted:
+        wanted = yield from _contents(lane, wanted)
 
 
 def _contents(lane: _Lane, wanted: list[BlobId]) -> Generator[tuple[BlobId, bytes], None, list[BlobId]]:
