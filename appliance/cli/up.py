@@ -26,7 +26,7 @@ from appliance.inference.catalog import Catalog
 from appliance.inference.store import ModelStore
 from appliance.ops import launch, preflight, strays
 from appliance.ops.programs import RunFiles
-from appliance.ops.supervisor import Supervisor
+from appliance.ops.supervisor import ProgramState, Supervisor
 
 _WEB_SECONDS = 90.0
 _STOP_SECONDS = 30.0
@@ -44,6 +44,7 @@ class Started:
     embed: str
     notes: tuple[str, ...]
     parts: list[Part]
+    stumbled: list[ProgramState]
 
 
 @click.command()
@@ -74,7 +75,7 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
             launch.run_here(files, environment=environment)
         started = _fresh(where, chosen, files, environment, screen)
     _say(started, as_json=as_json)
-    _raise_for(started.parts)
+    _raise_for(started)
 
 
 def _runs(files: RunFiles) -> bool:
@@ -98,12 +99,12 @@ def _fresh(where: Place, chosen: Plan, files: RunFiles, environment: dict[str, s
     try:
         with screen.status("Starting the supervisor…") as status:
             launch.start(files, environment=environment)
-            health = _ready(where, files, status, seconds=chosen.load_seconds)
+            health, stumbled = _ready(where, files, status, seconds=chosen.load_seconds)
     except BaseException:
         launch.stop(files, seconds=_STOP_SECONDS)
         place.forget(files.paths)
         raise
-    return _started(where, files, health, notes=chosen.notes)
+    return _started(where, files, health, stumbled=stumbled, notes=chosen.notes)
 
 
 def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
@@ -119,12 +120,15 @@ def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
         if program.state in {"failed", "stopped"}:
             supervisor.start(program.name)
     with screen.status("Looking…") as status:
-        health = _ready(where, files, status, seconds=_WEB_SECONDS)
-    return _started(where, files, health, notes=())
+        health, stumbled = _ready(where, files, status, seconds=_WEB_SECONDS)
+    return _started(where, files, health, stumbled=stumbled, notes=())
 
 
-def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> Health:
-    """Return the health once nothing is awaited any more, the web process first; raise `HostUnfit` if that does not come."""
+def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> tuple[Health, list[ProgramState]]:
+    """Return the health once nothing is awaited any more, and the programs that ended at their start, if any did.
+
+    The web process comes first; raise `HostUnfit` if it does not come.
+    """
     supervisor = Supervisor(files)
     status.update("Waiting for web…")
     end = time.monotonic() + _WEB_SECONDS
@@ -134,11 +138,13 @@ def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> 
             raise HostUnfit(f"The web process did not answer within {_WEB_SECONDS:.0f} s.", remedy=_log_of(files, "web"))
         time.sleep(_STEP_S)
     end = time.monotonic() + seconds
-    while health.phase and not _stumbles(supervisor) and time.monotonic() < end:
+    while True:
+        stumbled = [program for program in supervisor.programs() if program.state in {"retrying", "failed"}]
+        health = _health(where, files) or health
+        if stumbled or not health.phase or time.monotonic() > end:
+            return health, stumbled
         status.update(f"Waiting for {health.phase}…")
         time.sleep(_STEP_S)
-        health = _health(where, files) or health
-    return health
 
 
 def _health(where: Place, files: RunFiles) -> Health | None:
@@ -146,10 +152,6 @@ def _health(where: Place, files: RunFiles) -> Health | None:
         found = remote.get("health", Health)
         return found if found.parts else None  # without parts: the key is not there yet
     return None
-
-
-def _stumbles(supervisor: Supervisor) -> bool:
-    return any(program.state in {"retrying", "failed"} for program in supervisor.programs())
 
 
 def _require_web(supervisor: Supervisor) -> None:
@@ -163,7 +165,9 @@ def _log_of(files: RunFiles, program: str) -> str:
     return f"Its log is {files.log(program)}."
 
 
-def _started(where: Place, files: RunFiles, health: Health, *, notes: tuple[str, ...]) -> Started:
+def _started(
+    where: Place, files: RunFiles, health: Health, *, stumbled: list[ProgramState], notes: tuple[str, ...]
+) -> Started:
     return Started(
         url=shown_address(where.web),
         token=_token(files),
@@ -172,6 +176,7 @@ def _started(where: Place, files: RunFiles, health: Health, *, notes: tuple[str,
         embed=where.embed,
         notes=notes,
         parts=health.parts,
+        stumbled=stumbled,
     )
 
 
@@ -199,7 +204,12 @@ def _say(started: Started, *, as_json: bool) -> None:
     screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
 
 
-def _raise_for(parts: list[Part]) -> None:
-    for part in parts:
+def _raise_for(started: Started) -> None:
+    for program in started.stumbled:
+        raise EngineUnavailable(
+            f"{program.name} ended at its start. Its last words: {program.said}",
+            remedy="`skellig status` says whether a later start went better; `skellig up` tries again.",
+        )
+    for part in started.parts:
         if part.state in {"degraded", "failed"}:
             raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)
