@@ -36,6 +36,7 @@ _LOAD_S = 300.0
 _SILENCE_S = 600.0
 _POLL_S = 0.05
 _KEPT_LINES = 20
+_LAST_WORDS_S = 2.0  # to read what a child said that has ended
 _PROBE = ChatRequest([Message("user", "Say yes.")], max_tokens=8, schema={"enum": ["yes"]}, top=2)
 
 
@@ -67,6 +68,7 @@ class LlamaServer:
         self._threads, self._prompt_threads = threads
         self._slots = slots
         self._child: subprocess.Popen[bytes] | None = None
+        self._listener: threading.Thread | None = None
         self._said: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
         self._health = EngineHealth("loading", "The model is being loaded.", info.model)
         self._capabilities = Capabilities()
@@ -90,7 +92,8 @@ class LlamaServer:
         """Start llama.cpp, wait until the model is loaded, and probe it with a constrained completion."""
         self._socket.unlink(missing_ok=True)
         self._child = self._spawn()
-        threading.Thread(target=self._listen, args=(self._child,), daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=(self._child,), daemon=True)
+        self._listener.start()
         await self._loaded(self._child)
         deltas = [delta async for delta in self.chat(_PROBE)]
         self._capabilities = _seen(deltas)
@@ -185,6 +188,8 @@ class LlamaServer:
         return EngineUnavailable(reason, remedy="`skellig model verify` checks its file.")
 
     def _ended(self) -> str:
+        if self._listener is not None:
+            self._listener.join(_LAST_WORDS_S)  # the sentence that matters is the last one
         code = self._child.poll() if self._child is not None else None
         how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
         last = next((line for line in reversed(self._said) if line), "it said nothing")
