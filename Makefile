@@ -27,7 +27,7 @@ down: ## Stop the appliance
 test: ## Run the tests
 	@.ci/setup dev
 	@$(BIN)/skellig model pull smollm2-135m-instruct-q4_1 all-minilm-l6-v2-int8 --store $(TEST_MODELS)
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile
 
 lint: ## Check format, style, types, floors and spelling
 	@.ci/setup dev
@@ -39,6 +39,7 @@ lint: ## Check format, style, types, floors and spelling
 
 bench: ## Measure speed, memory and quality
 	@.ci/setup dev
+	@$(BIN)/skellig model pull qwen2.5-coder-1.5b-instruct-q4_k_m all-minilm-l6-v2-int8 --store $(TEST_MODELS)
 	@$(BIN)/python -m tests.benchmarks
 
 docs: ## Build the documentation into docs/_build

@@ -1,12 +1,18 @@
 """What holds for every test: no socket leaves the machine."""
 
 import os
-import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-_LOOPBACK = {"127.0.0.1", "::1", "localhost", ""}
+_LOOPBACK = {"127.0.0.1", "::1", "localhost", "", None}
+_SENDING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
+_ASKING = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyname_ex", "socket.gethostbyaddr"}
+
+
+class NetworkRefused(AssertionError):
+    """A test, or code under test, tried to reach beyond loopback."""
 
 
 def pytest_configure() -> None:
@@ -14,29 +20,25 @@ def pytest_configure() -> None:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
-class NetworkRefused(AssertionError):
-    """A test, or code under test, tried to reach beyond loopback."""
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _no_network() -> Iterator[None]:
-    """Refuse every connection and name look-up beyond loopback, for Python code; CI also runs under `unshare -n`."""
-    patch = pytest.MonkeyPatch()
-    connect, look_up = socket.socket.connect, socket.getaddrinfo
+    """Refuse every packet and name look-up of Python code beyond loopback.
 
-    def guarded_connect(self: socket.socket, address: object) -> None:
-        if self.family in {socket.AF_INET, socket.AF_INET6}:
-            host = address[0] if isinstance(address, tuple) else address
-            if host not in _LOOPBACK and not str(host).startswith("127."):
-                raise NetworkRefused(f"connect to {host}")
-        connect(self, address)  # type: ignore[arg-type]
+    For native code and child processes ``make test`` runs in a network namespace that has nothing else, where it may.
+    """
+    guarding = True
 
-    def guarded_look_up(host: object, *args: object, **kwargs: object) -> object:
-        if host not in _LOOPBACK and host is not None and not str(host).startswith("127."):
-            raise NetworkRefused(f"look-up of {host}")
-        return look_up(host, *args, **kwargs)  # type: ignore[arg-type]
+    def guard(event: str, args: tuple[object, ...]) -> None:
+        if not guarding or not (event in _SENDING or event in _ASKING):
+            return
+        where = args[1] if event in _SENDING else args[0]
+        host = where[0] if isinstance(where, tuple) and where else where
+        if isinstance(where, str | bytes) and event in _SENDING:
+            return  # a unix socket
+        text = host.decode() if isinstance(host, bytes) else host
+        if text not in _LOOPBACK and not str(text).startswith("127."):
+            raise NetworkRefused(f"{event} {text}")
 
-    patch.setattr(socket.socket, "connect", guarded_connect)
-    patch.setattr(socket, "getaddrinfo", guarded_look_up)
+    sys.addaudithook(guard)
     yield
-    patch.undo()
+    guarding = False  # a hook cannot be taken out

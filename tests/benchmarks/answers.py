@@ -28,9 +28,9 @@ from appliance.codeintel.store.generation import Generation
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
-from appliance.inference.store import ModelStore
 from tests.benchmarks.report import Figure, show
 from tests.support.indexed import Indexed
+from tests.support.models import model_store, store_root
 from tests.support.repos import git
 from tests.support.shop import whole
 
@@ -59,14 +59,14 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The real engines, as far as their models are here."""
+    """The real engines."""
 
-    chat: EngineClient | None
-    embed: EngineClient | None
+    chat: EngineClient
+    embed: EngineClient
 
 
 def run() -> Sequence[Figure]:
-    """Measure answers about this project."""
+    """Measure answers about this project; a missing model ends it, for a missing figure would not be seen."""
     return measure([_ROOT])
 
 
@@ -105,10 +105,11 @@ def _recall(indexed: Indexed, labelled: Sequence[Labelled], engines: Engines) ->
         for each, candidates in zip(labelled, gathered, strict=True):
             chosen = pack(candidates, texts=texts, budget_tokens=budget)
             found += covered(each, [chosen.places[block.n - 1] for block in chosen.blocks], part.generation)
-        vectors = "with vectors" if engines.embed else "words alone"
         limit = 0.6 if budget == _BUDGETS[0] else None
         figures.append(
-            Figure(f"pack of {budget} tokens holds the answer", found / len(labelled), "share", limit, "higher", vectors)
+            Figure(
+                f"pack of {budget} tokens holds the answer", found / len(labelled), "share", limit, "higher", "with vectors"
+            )
         )
     return figures
 
@@ -138,40 +139,32 @@ def _times(indexed: Indexed, questions: Sequence[str], engines: Engines, *, name
     cards = [asyncio.run(asked(question, prose=False)) for question in [*questions, *questions]][len(questions) :]
     evidence = sorted(card.timings["evidence_ms"] for card in cards)
     figures = [Figure("first evidence, p95", evidence[int(0.95 * (len(evidence) - 1))], "ms", 150, load=load)]
-    if engines.chat is None:
-        return figures
     answers = [asyncio.run(asked(question, prose=True)) for question in questions[:_PROSE_QUESTIONS]]
     written = [answer for answer in answers if "first_token_ms" in answer.timings]
     for step, what, limit in (("first_token_ms", "first token of prose", 12.0), ("total_ms", "whole answer", None)):
-        if written:
-            seconds = statistics.median(answer.timings[step] for answer in written) / 1000
-            figures.append(Figure(f"{what}, median of {len(written)}", seconds, "s", limit, load=load))
+        seconds = statistics.median(answer.timings[step] for answer in written) / 1000
+        figures.append(Figure(f"{what}, median of {len(written)}", seconds, "s", limit, load=load))
     return figures
 
 
 @contextmanager
 def _engines(folder: Path) -> Iterator[Engines]:
-    with ExitStack() as stack:
-        chat = stack.enter_context(_engine(folder, "chat", _CHAT))
-        embed = stack.enter_context(_engine(folder, "embed", _EMBED))
+    with _engine(folder, "chat", _CHAT) as chat, _engine(folder, "embed", _EMBED) as embed:
         yield Engines(chat, embed)
 
 
 @contextmanager
-def _engine(folder: Path, role: str, name: str) -> Iterator[EngineClient | None]:
-    """Run the engine program for *name*, or give None when the model is not in the store."""
-    catalog = Catalog.load()
-    store = ModelStore(_ROOT / ".cache" / "models", catalog=catalog)
+def _engine(folder: Path, role: str, name: str) -> Iterator[EngineClient]:
+    """Run the engine program for *name* as the product does: with its own default of threads."""
+    store = model_store()
     if not store.have(name):
-        yield None
-        return
-    model, socket = catalog.get(name), folder / f"{role}.sock"
+        raise SystemExit(f"The model {name} is missing: skellig model pull {name} --store {store_root()}")
+    model, socket = Catalog.load().get(name), folder / f"{role}.sock"
     module = "llama_server" if role == "chat" else "onnx_embed"
     files = [part for path in store.paths(name) for part in ("--model", str(path))]
-    threads = str(max(1, (os.cpu_count() or 1) if role == "chat" else 1))
     program = [sys.executable, "-m", f"appliance.inference.engines.{module}", "--name", name, *files]
     context = ["--context", "4096"] if role == "chat" else []
-    process = subprocess.Popen([*program, "--socket", str(socket), "--threads", threads, *context])
+    process = subprocess.Popen([*program, "--socket", str(socket), *context])
     try:
         info = EngineInfo(model.role, name, model.context, model.dimensions)
         client = EngineClient(socket, expected=info)

@@ -47,9 +47,13 @@ class House:
         ours = {"SKELLIG_DATA": str(self.paths.root), "SKELLIG_WEB__PORT": str(self.port), "HOME": str(self.home)}
         return kept | ours | OFF | settings
 
+    @staticmethod
+    def command(*argv: str) -> list[str]:
+        return [sys.executable, "-m", "appliance", *argv]
+
     def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "appliance", *argv],
+            self.command(*argv),
             env=self.environment(**settings),
             capture_output=True,
             text=True,

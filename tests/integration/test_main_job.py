@@ -1,0 +1,92 @@
+"""The main job as its user does it: real supervisor, real engines, real index, and no network at all."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.ops import launch
+from tests.support.house import House
+from tests.support.models import MINILM, SMOL, needed, store_root
+from tests.support.repos import git, make_repo
+
+MODELS = {"SKELLIG_CHAT__MODEL": SMOL, "SKELLIG_EMBED__MODEL": MINILM}
+FILES: dict[str, bytes | str | None] = {
+    "store/keeper.py": (
+        "import hashlib\n\n\nclass Keeper:\n"
+        '    """Keeps files by their digest."""\n\n'
+        "    def verify(self, content: bytes, wanted: str) -> bool:\n"
+        '        """Say whether *content* has the digest that it should have."""\n'
+        "        return hashlib.sha256(content).hexdigest() == wanted\n"
+    ),
+    "store/shelf.py": "def shelf_of(digest: str) -> str:\n    return digest[:2]\n",
+    "README.md": "# Store\n\nFiles are verified by digest before they are used.\n",
+}
+
+
+class Sealed(House):
+    """A house whose commands run where only loopback exists."""
+
+    def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        env = self.environment(**(MODELS | settings)) | {"HOME": str(self.paths.root)}
+        inside = ["nsenter", f"--net={self.paths.root / 'net'}", *self.command(*argv)]
+        return subprocess.run(inside, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Iterator[Sealed]:
+    """Make a namespace with a name in the data directory; it goes with the mount."""
+    needed(SMOL)
+    needed(MINILM)
+    if os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "nsenter", "ip", "umount"))):
+        pytest.skip("a network namespace takes root, util-linux and iproute2")
+    root = tmp_path / "data"
+    root.mkdir()
+    net = root / "net"
+    net.touch()
+    subprocess.run(["unshare", f"--net={net}", "ip", "link", "set", "lo", "up"], check=True)
+    house = Sealed(root)
+    house.paths.models.symlink_to(store_root())
+    try:
+        yield house
+    finally:
+        launch.stop(house.files, seconds=10.0)
+        subprocess.run(["umount", str(net)], check=True)
+
+
+@pytest.mark.timeout(600)
+def test_up_index_search_and_ask_work_where_only_loopback_exists(sealed: Sealed, tmp_path: Path) -> None:
+    """One long walk, because the engines take seconds to load. Its own control comes first: there is no way out."""
+    routes = subprocess.run(
+        ["nsenter", f"--net={sealed.paths.root / 'net'}", "ip", "route"], capture_output=True, check=True
+    )
+    assert routes.stdout == b""
+    up = sealed.skellig("up", "--json")
+    assert up.returncode == 0, up.stderr
+    assert json.loads(up.stdout)["state"] == "ready"
+
+    code = make_repo(tmp_path, FILES, name="store")
+    added = sealed.skellig("repo", "add", str(code), "--wait", "--json")
+    assert added.returncode == 0, added.stderr
+
+    found = json.loads(sealed.skellig("search", "verify digest", "--json").stdout)
+    assert found["hits"][0]["path"] == "store/keeper.py"
+    assert "vector" in found["signals"]
+
+    asked = sealed.skellig("ask", "Where is a file's digest verified?", "--json")
+    assert asked.returncode == 0, asked.stderr
+    answer = json.loads(asked.stdout)
+    assert answer["kind"] in {"prose", "evidence"}
+    assert answer["gate"] is not None
+    first = answer["citations"][0]
+    assert (first["path"], first["verified"]) == ("store/keeper.py", True)
+    at_commit = git(code, "rev-parse", f"{first['commit']}:{first['path']}").decode().strip()
+    assert at_commit == first["blob"]
+
+    structure = json.loads(sealed.skellig("ask", "Where is shelf_of defined?", "--json").stdout)
+    assert (structure["kind"], structure["model"]) == ("structure", "")
+    assert "store/shelf.py:1" in structure["sentences"][0]["text"]
