@@ -1,6 +1,7 @@
 """What works on jobs: one thread for each kind, and one that keeps the leases alive."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -15,7 +16,7 @@ HEARTBEAT_S: Final = 5.0
 _LEASE_S: Final = 30.0
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
-_GOODBYE_S: Final = 20.0
+GOODBYE_S: Final = 20.0  # for all kinds together: the supervisor kills a worker that takes longer than its grace
 _STUCK_S: Final = 1800.0
 
 
@@ -89,7 +90,7 @@ class Worker:
         self._heartbeat = heartbeat
         self._running: dict[str, JobContext] = {}
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: threading.Event, *, goodbye: float = GOODBYE_S) -> None:
         """Work until *stop* is set; then jobs at work go back to the queue, and are taken up by the next worker.
 
         Raise `DeadlineExceeded` when a job neither progressed nor checked for half an hour: only the end of the process
@@ -110,8 +111,9 @@ class Worker:
         except BaseException:
             stop.set()
             raise
+        end = time.monotonic() + goodbye
         for thread in threads:
-            thread.join(_GOODBYE_S)
+            thread.join(max(0.0, end - time.monotonic()))
         _log.info("worker.stopped", worker=self._name)
 
     def _keep_alive(self) -> None:
