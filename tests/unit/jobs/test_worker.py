@@ -128,6 +128,33 @@ def test_a_worker_that_stops_puts_its_job_back_without_using_an_attempt(queue: J
     assert (again.state, again.attempts, again.reason) == ("queued", 0, "The worker stopped.")
 
 
+def test_a_worker_whose_handlers_do_not_listen_still_ends_in_one_goodbye(queue: JobQueue) -> None:
+    """However many kinds there are: its supervisor waits once, and then kills."""
+    stop, release = threading.Event(), threading.Event()
+    kinds = ("index", "embed", "sweep")
+    for kind in kinds:
+        queue.enqueue(kind, key="r")
+
+    def deaf(_: JobContext) -> None:
+        release.wait(20)
+
+    worker = Worker(queue, dict.fromkeys(kinds, deaf), name="worker", clock=SystemClock())
+    thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"goodbye": 1.0})
+    thread.start()
+    jobs = queue.list()
+    for job in jobs:
+        until(queue, job.id, lambda job: job.state == "running")
+    asked = time.monotonic()
+    stop.set()
+    thread.join(20)
+    spent = time.monotonic() - asked
+    release.set()
+    for job in jobs:
+        until(queue, job.id, lambda job: job.ended)
+    assert not thread.is_alive()
+    assert 1.0 <= spent < 2.0
+
+
 def test_a_lost_lease_ends_the_work(queue: JobQueue) -> None:
     """Whoever took over writes the same files."""
     queue.enqueue("index", key="r")
