@@ -1,5 +1,6 @@
 """Which programs run with these settings on this machine, and why the models are the ones that they are."""
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from appliance.config import Settings
 from appliance.errors import NotFound
 from appliance.inference import choice
 from appliance.inference.catalog import Catalog, Model
+from appliance.inference.engines.base import LOAD_SECONDS
 from appliance.inference.hardware import Hardware
 from appliance.inference.pool import AUTO, OFF
 from appliance.inference.store import ModelStore
@@ -19,7 +21,8 @@ from appliance.ops.programs import Program
 _PYTHON: Final = (sys.executable, "-P", "-m")
 _SETTLE: Final = 10  # seconds: a busy machine imports for four before it can fail
 _PATIENCE: Final = 20  # an engine that dies at its start will do so again; these two die only when somebody kills them
-_LOAD_RATE: Final = 40_000_000  # bytes of a model that even a slow disk and a busy machine load in a second
+_ENGINE_SETTLE: Final = 30  # seconds, beside the load itself; readiness is told by health, so nobody waits for this
+_LOAD_RATE: Final = 20_000_000  # bytes of a model that even a slow disk and a busy machine read in a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +112,26 @@ def _chat_engine(model: Model, settings: Settings, *, paths: DataPaths, store: M
     chat = settings.chat
     limits = {"threads": chat.threads or hardware.threads, "context": chat.context, "slots": chat.slots}
     return Program(
-        "engine-chat", _engine("llama_server", model, paths=paths, store=store, limits=limits), settle=15, priority=40
+        "engine-chat",
+        _engine("llama_server", model, paths=paths, store=store, limits=limits),
+        settle=_settled(model) + int(LOAD_SECONDS),
+        priority=40,
     )
 
 
 def _embed_engine(model: Model, settings: Settings, *, paths: DataPaths, store: ModelStore) -> Program:
     limits = {"threads": settings.embed.threads}
     return Program(
-        "engine-embed", _engine("onnx_embed", model, paths=paths, store=store, limits=limits), settle=15, priority=30
+        "engine-embed",
+        _engine("onnx_embed", model, paths=paths, store=store, limits=limits),
+        settle=_settled(model),
+        priority=30,
     )
+
+
+def _settled(model: Model) -> int:
+    """Return after how many seconds an engine has read its file; the supervisor counts only the deaths before it settled."""
+    return math.ceil(_ENGINE_SETTLE + model.size / _LOAD_RATE)
 
 
 def _engine(kind: str, model: Model, *, paths: DataPaths, store: ModelStore, limits: Mapping[str, int]) -> tuple[str, ...]:

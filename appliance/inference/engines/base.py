@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from appliance.contracts.chat import ChatDelta, ChatRequest
 
 Role = Literal["chat", "embed"]
 State = Literal["ready", "loading", "down", "failed", "off"]
+LOAD_SECONDS: Final = 300.0  # after that an engine that still loads its model gives up
 
 
 @dataclass(frozen=True, slots=True)

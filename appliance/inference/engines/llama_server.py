@@ -25,14 +25,13 @@ from appliance.contracts.chat import ChatDelta, ChatRequest, Message
 from appliance.errors import ApplianceError, DeadlineExceeded, EngineUnavailable, InvalidInput, PromptTooLong
 from appliance.inference import wire
 from appliance.inference.choice import check_fit, check_processor
-from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo
+from appliance.inference.engines.base import LOAD_SECONDS, Capabilities, EngineHealth, EngineInfo
 from appliance.inference.engines.llama_parameters import Parameters
 from appliance.inference.engines.program import OFFLINE, Options, main
 from appliance.inference.gguf import read_header
 from appliance.inference.hardware import probe
 from appliance.inference.unix import connected, event_data
 
-_LOAD_S = 300.0
 _SILENCE_S = 600.0
 _POLL_S = 0.05
 _KEPT_LINES = 20
@@ -152,7 +151,13 @@ class LlamaServer:
             slots=self._slots,
             parent=os.getpid(),
         )
-        argv = [sys.executable, "-m", "appliance.inference.engines.llama_child", msgspec.json.encode(parameters).decode()]
+        argv = [
+            sys.executable,
+            "-P",
+            "-m",
+            "appliance.inference.engines.llama_child",
+            msgspec.json.encode(parameters).decode(),
+        ]
         environment = OFFLINE | {
             "OMP_WAIT_POLICY": "passive",
             "GOMP_SPINCOUNT": "0",
@@ -168,7 +173,7 @@ class LlamaServer:
                 self._said.append(line.decode("utf-8", "replace").strip())
 
     async def _loaded(self, child: "subprocess.Popen[bytes]") -> None:
-        deadline = Deadline(_LOAD_S, what=f"Loading {self._info.model}")
+        deadline = Deadline(LOAD_SECONDS, what=f"Loading {self._info.model}")
         while child.poll() is None:
             deadline.check()
             if self._socket.exists() and await self._answers():
@@ -178,7 +183,7 @@ class LlamaServer:
 
     async def _answers(self) -> bool:
         try:
-            async with connected(self._socket, silence=_LOAD_S) as client:
+            async with connected(self._socket, silence=LOAD_SECONDS) as client:
                 return (await client.get("/health")).status_code == httpx2.codes.OK
         except (EngineUnavailable, DeadlineExceeded):
             return False
@@ -240,4 +245,4 @@ def _seen(deltas: Sequence[ChatDelta]) -> Capabilities:
 
 
 if __name__ == "__main__":
-    sys.exit(main(build, argv=sys.argv[1:], threads=probe().threads))
+    sys.exit(main(build, role="chat", argv=sys.argv[1:], threads=probe().threads))

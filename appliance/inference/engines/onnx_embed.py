@@ -133,4 +133,4 @@ def build(options: Options) -> OnnxEmbedder:
 
 
 if __name__ == "__main__":
-    sys.exit(main(build, argv=sys.argv[1:], threads=1))
+    sys.exit(main(build, role="embed", argv=sys.argv[1:], threads=1))

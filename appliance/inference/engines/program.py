@@ -20,7 +20,7 @@ from appliance.errors import ApplianceError, Conflict, EngineUnavailable, HostUn
 from appliance.inference.card import Card, write_card
 from appliance.inference.catalog import Catalog, Model
 from appliance.inference.engines.app import EngineApp
-from appliance.inference.engines.base import Engine, EngineInfo
+from appliance.inference.engines.base import Engine, EngineInfo, Role
 from appliance.inference.store import check_file
 
 OFFLINE = {
@@ -51,8 +51,8 @@ class Options:
         return EngineInfo(self.model.role, self.model.name, self.context, self.model.dimensions)
 
 
-def main(build: Callable[[Options], Engine], *, argv: Sequence[str], threads: int) -> int:
-    """Run the engine that *build* makes until it is told to stop; return the exit status.
+def main(build: Callable[[Options], Engine], *, role: Role, argv: Sequence[str], threads: int) -> int:
+    """Run the engine that *build* makes, of *role*, until it is told to stop; return the exit status.
 
     Whatever keeps it from working is told in one sentence on standard error and beside the socket, with status 1. *threads*
     is the default of the option.
@@ -64,7 +64,7 @@ def main(build: Callable[[Options], Engine], *, argv: Sequence[str], threads: in
         claim(asked.socket)
     except ApplianceError as exc:
         return _complain(exc)
-    info = EngineInfo("chat", asked.name, asked.context or 0)
+    info = EngineInfo(role, asked.name, asked.context or 0)
     try:
         options = _options(asked)
         info = options.info

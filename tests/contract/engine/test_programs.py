@@ -16,6 +16,7 @@ import pytest
 from appliance.base import proc
 from appliance.contracts.chat import ChatRequest, Message
 from appliance.errors import EngineUnavailable
+from appliance.inference.card import read_card
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
 from appliance.inference.engines.llama_server import LlamaServer
@@ -67,6 +68,15 @@ def test_program_that_cannot_work_says_why_and_exits(start: Start, options: list
     assert child.returncode == 1
     assert sentence in said.decode()
     assert "Traceback" not in said.decode()
+
+
+@pytest.mark.parametrize(("kind", "role"), [("onnx_embed", "embed"), ("llama_server", "chat")])
+def test_program_that_cannot_work_announces_itself_in_its_own_role(start: Start, folder: Path, kind: str, role: str) -> None:
+    start(kind, "--name", "no-such-model", "--model", "x.bin").communicate(timeout=_PATIENCE_S)
+    card = read_card(folder / "e.sock")
+    assert card is not None
+    assert (card.info.role, card.info.model) == (role, "no-such-model")
+    assert card.failure
 
 
 def test_model_with_another_digest_does_not_reach_the_engine(start: Start, folder: Path) -> None:

@@ -11,8 +11,10 @@ from appliance.cli.planning import Plan
 from appliance.config import Chat, Embed, Settings
 from appliance.errors import HostUnfit, NotFound
 from appliance.inference.catalog import Catalog
+from appliance.inference.engines.base import LOAD_SECONDS
 from appliance.inference.hardware import Hardware
 from appliance.inference.store import ModelStore
+from appliance.jobs.worker import GOODBYE_S, HEARTBEAT_S
 
 LARGE, SMALL = "qwen2.5-coder-1.5b-instruct-q4_k_m", "qwen2.5-coder-0.5b-instruct-q4_k_m"
 MINILM = "all-minilm-l6-v2-int8"
@@ -111,6 +113,20 @@ def test_an_engine_that_dies_is_tried_a_few_times_only(tmp_path: Path) -> None:
     """BR-040: at most five starts."""
     found = plan(tmp_path, here=(LARGE, MINILM))
     assert all(program.retries < 5 for program in found.programs if program.name.startswith("engine-"))
+
+
+def test_an_engine_counts_as_started_only_after_the_longest_load(tmp_path: Path) -> None:
+    """BR-040: the supervisor forgets the deaths of what has started; a slow disk gives the digest check 20 MB a second."""
+    settled = {program.name: program.settle for program in plan(tmp_path, here=(LARGE, MINILM)).programs}
+    size = Catalog.load().get(LARGE).size
+    assert settled["engine-chat"] > LOAD_SECONDS + size / 20_000_000
+    assert settled["engine-embed"] >= 30
+    assert settled["web"] < settled["engine-embed"], "what loads nothing need not wait"
+
+
+def test_a_worker_says_goodbye_before_it_is_killed(tmp_path: Path) -> None:
+    worker = next(program for program in plan(tmp_path, here=(LARGE, MINILM)).programs if program.name == "worker")
+    assert worker.grace >= GOODBYE_S + HEARTBEAT_S
 
 
 def test_the_programs_see_the_chosen_models_and_these_settings(tmp_path: Path) -> None:
