@@ -81,18 +81,19 @@ def make_directory(path: Path, *, mode: int = 0o700) -> Path:
 
 
 @contextmanager
-def exclusive(path: Path, *, what: str) -> Iterator[None]:
+def exclusive(path: Path, *, what: str, remedy: str = "") -> Iterator[int]:
     """Hold the lock file *path* for the length of the block; raise `Conflict` if another process holds it.
 
-    The kernel releases it when the holder dies, however it dies.
+    The kernel releases it when the holder dies, however it dies. The block gets the descriptor: a child that inherits it
+    holds the lock too, and alone once the block is left.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
-            raise Conflict(f"Another process holds {what}.", path=str(path)) from exc
-        yield
+            raise Conflict(f"Another process holds {what}.", remedy=remedy, path=str(path)) from exc
+        yield fd
     finally:
         os.close(fd)
 

@@ -64,6 +64,7 @@ def run(
     cwd: Path | None = None,
     stdin: bytes = b"",
     max_output: int = 64 << 20,
+    pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run *argv* to its end and return how it ended; a code other than 0 is no error here.
 
@@ -71,7 +72,9 @@ def run(
     than *max_output* bytes, `HostUnfit` when the program is not installed. *env* is added to `clean_environment`.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = spawn(argv, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=out.fileno(), stderr=err.fileno())
+        child = spawn(
+            argv, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=out.fileno(), stderr=err.fileno(), pass_fds=pass_fds
+        )
         try:
             child.communicate(stdin, timeout=timeout)
         except subprocess.TimeoutExpired as exc:

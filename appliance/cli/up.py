@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import click
@@ -66,14 +67,17 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
             raise Conflict(f"The appliance on {paths.root} runs already.", remedy="Stop it with: skellig down")
         started = _again(loaded, files, screen)
     else:
-        chosen = _looked(loaded, paths)
-        environment = planning.environment(chosen, environ=os.environ, flags=flags, paths=paths)
-        launch.prepare(chosen.programs, files=files)
-        where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed)
-        place.write(where, paths=paths)
-        if foreground:
-            launch.run_here(files, environment=environment)
-        started = _fresh(where, chosen, files, environment, screen)
+        with preflight.data_directory(paths) as lock:  # handed on: at no moment could another appliance begin here
+            chosen = _looked(loaded, paths)
+            environment = planning.environment(chosen, environ=os.environ, flags=flags, paths=paths)
+            launch.prepare(chosen.programs, files=files)
+            where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed)
+            place.write(where, paths=paths)
+            if foreground:
+                launch.run_here(files, environment=environment, lock=lock)
+            started = _fresh(
+                where, chosen, files, screen, start=lambda: launch.start(files, environment=environment, lock=lock)
+            )
     _say(started, as_json=as_json)
     _raise_for(started)
 
@@ -87,7 +91,6 @@ def _runs(files: RunFiles) -> bool:
 
 
 def _looked(loaded: Loaded, paths: DataPaths) -> Plan:
-    preflight.data_directory(paths)
     strays.end(strays.find(RunFiles(paths)), grace=_STOP_SECONDS)  # else their port would look taken
     preflight.listening_address(loaded.settings.web)
     catalog = Catalog.load()
@@ -95,10 +98,11 @@ def _looked(loaded: Loaded, paths: DataPaths) -> Plan:
     return planning.plan(loaded.settings, paths=paths, catalog=catalog, store=store, hardware=hardware.probe())
 
 
-def _fresh(where: Place, chosen: Plan, files: RunFiles, environment: dict[str, str], screen: Console) -> Started:
+def _fresh(where: Place, chosen: Plan, files: RunFiles, screen: Console, *, start: Callable[[], None]) -> Started:
+    """Start the supervisor and wait; what this very call started is stopped again when it does not get to the end."""
     try:
         with screen.status("Starting the supervisor…") as status:
-            launch.start(files, environment=environment)
+            start()
             health, stumbled = _ready(where, files, status, seconds=chosen.load_seconds)
     except BaseException:
         launch.stop(files, seconds=_STOP_SECONDS)

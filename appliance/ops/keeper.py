@@ -1,11 +1,15 @@
-"""``python -m appliance.ops.keeper DATA [--foreground]``: holds the data directory's lock and is the supervisor.
+"""``python -m appliance.ops.keeper DATA [--lock FD] [--foreground]``: holds the data directory's lock and is the supervisor.
 
-The kernel drops the lock when the process dies, however it dies, so that a data directory is never locked by nobody. What an
-earlier supervisor left running is ended before the first program starts.
+The lock is taken here, or taken over from the one who started us as the descriptor FD. The kernel drops it when the process
+dies, however it dies, so that a data directory is never locked by nobody. What an earlier supervisor left running is ended
+before the first program starts.
 """
 
+import argparse
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from supervisor import supervisord
@@ -19,17 +23,36 @@ from appliance.ops.programs import RunFiles
 
 def main(argv: list[str]) -> int:
     """Supervise, in the background unless told otherwise; the configuration must stand. Return the exit status."""
-    files = RunFiles(DataPaths(Path(argv[0])))
+    asked = _parser().parse_args(argv)
+    files = RunFiles(DataPaths(asked.data))
     try:
-        with durable.exclusive(files.paths.lock, what=f"the data directory {files.paths.root}"):
+        with _held(files.paths, lock=asked.lock):
             strays.end(strays.find(files), grace=10.0)
             for leftover in (files.socket, files.pid):
                 leftover.unlink(missing_ok=True)
-            supervisord.main(["-c", os.fspath(files.config), *(["-n"] if argv[1:] == ["--foreground"] else [])])
+            supervisord.main(["-c", os.fspath(files.config), *(["-n"] if asked.foreground else [])])
     except ApplianceError as exc:
         sys.stderr.write(f"error: {exc} [{exc.code}]\n")
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _held(paths: DataPaths, *, lock: int | None) -> Iterator[None]:
+    if lock is not None:
+        os.set_inheritable(lock, False)
+        yield
+        return
+    with durable.exclusive(paths.lock, what=f"the data directory {paths.root}"):
+        yield
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(allow_abbrev=False, description="Hold a data directory and supervise its programs.")
+    parser.add_argument("data", type=Path, help="the data directory")
+    parser.add_argument("--lock", type=int, help="the descriptor of its lock, held already")
+    parser.add_argument("--foreground", action="store_true", help="stay in the foreground")
+    return parser
 
 
 if __name__ == "__main__":

@@ -25,22 +25,30 @@ def prepare(programs: Sequence[Program], *, files: RunFiles) -> None:
     durable.write_file(files.config, text.encode())
 
 
-def start(files: RunFiles, *, environment: Mapping[str, str]) -> None:
-    """Start the supervisor in the background; on return it answers.
+def start(files: RunFiles, *, environment: Mapping[str, str], lock: int | None = None) -> None:
+    """Start the supervisor in the background; on return it answers, and holds the data directory.
 
-    Raise `HostUnfit` with its own words when it does not come up.
+    *lock* is the descriptor of the data directory's lock where the caller holds it: the supervisor takes it over. Raise
+    `HostUnfit` with its own words when it does not come up.
     """
-    keeper = proc.run(_keeper(files), timeout=_ANSWER_SECONDS, env={**ENVIRONMENT, **environment}, cwd=files.paths.run)
+    keeper = proc.run(
+        _keeper(files, lock=lock),
+        timeout=_ANSWER_SECONDS,
+        env={**ENVIRONMENT, **environment},
+        cwd=files.paths.run,
+        pass_fds=() if lock is None else (lock,),
+    )
     if keeper.code == 0 and _answers(Supervisor(files)):
         return
     words = keeper.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it said nothing"
     raise HostUnfit(f"The supervisor did not start: {words}", remedy=f"Its log is {files.log('supervisord')}.")
 
 
-def run_here(files: RunFiles, *, environment: Mapping[str, str]) -> NoReturn:
-    """Become the supervisor: replaces this process, as the entry of a container does."""
+def run_here(files: RunFiles, *, environment: Mapping[str, str], lock: int) -> NoReturn:
+    """Become the supervisor: replaces this process, as the entry of a container does, and keeps *lock*."""
     os.chdir(files.paths.run)
-    argv = [*_keeper(files), "--foreground"]
+    os.set_inheritable(lock, True)
+    argv = [*_keeper(files, lock=lock), "--foreground"]
     os.execve(argv[0], argv, proc.clean_environment({**ENVIRONMENT, **environment}))  # noqa: S606 - no shell, our own program
 
 
@@ -64,8 +72,9 @@ def stop(files: RunFiles, *, seconds: float) -> int:
     return ended or len(left)
 
 
-def _keeper(files: RunFiles) -> list[str]:
-    return [sys.executable, "-P", "-m", "appliance.ops.keeper", os.fspath(files.paths.root)]
+def _keeper(files: RunFiles, *, lock: int | None) -> list[str]:
+    held = [] if lock is None else ["--lock", str(lock)]
+    return [sys.executable, "-P", "-m", "appliance.ops.keeper", os.fspath(files.paths.root), *held]
 
 
 def _answers(supervisor: Supervisor) -> bool:

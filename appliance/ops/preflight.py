@@ -17,11 +17,16 @@ from appliance.errors import Conflict, HostUnfit
 _LISTENING = "0A"  # the state of a listening socket in /proc/net/tcp
 
 
-def data_directory(paths: DataPaths) -> None:
-    """Make the data directory; raise `HostUnfit` unless it can be written, `Conflict` if another appliance holds it."""
+@contextlib.contextmanager
+def data_directory(paths: DataPaths) -> Iterator[int]:
+    """Make the data directory and hold its lock for the length of the block, which gets the lock's descriptor.
+
+    Raise `HostUnfit` unless it can be written, `Conflict` if another appliance holds it, or a start of one.
+    """
     durable.make_directory(paths.root)
-    with durable.exclusive(paths.lock, what=f"the data directory {paths.root}"):
-        return
+    remedy = "Another `skellig up` may be at work on it: `skellig status` says what runs."
+    with durable.exclusive(paths.lock, what=f"the data directory {paths.root}", remedy=remedy) as lock:
+        yield lock
 
 
 def listening_address(web: Web) -> None:

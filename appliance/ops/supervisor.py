@@ -63,7 +63,7 @@ class Supervisor:
         self.files = files
 
     def programs(self) -> tuple[ProgramState, ...]:
-        """Return how every program is, in the order they start."""
+        """Return how every program is, by name."""
         with self._server() as server:
             found = msgspec.convert(server.supervisor.getAllProcessInfo(), list[_Process], strict=False)
         return tuple(self._state(process) for process in found)
@@ -108,6 +108,10 @@ class Supervisor:
             yield xmlrpc.client.ServerProxy("http://localhost", transport=transport)
         except (OSError, http.client.HTTPException, xmlrpc.client.ProtocolError) as exc:
             raise Unavailable("Skellig is not running.", remedy="Start it with: skellig up") from exc
+        except xmlrpc.client.Fault as exc:
+            if "SHUTDOWN_STATE" in str(exc.faultString):
+                raise Unavailable("Skellig is just stopping.", remedy="Wait a moment, then: skellig up") from exc
+            raise Unavailable(f"The supervisor refused: {exc.faultString}.", remedy="`skellig status` says more.") from exc
         finally:
             transport.close()
 
@@ -118,7 +122,7 @@ def _already(fault: str) -> Iterator[None]:
         yield
     except xmlrpc.client.Fault as exc:
         if fault not in str(exc.faultString):
-            raise Unavailable(f"The supervisor refused: {exc.faultString}.") from exc
+            raise
 
 
 class Supervised:

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from appliance.cli import place
 from appliance.inference.catalog import Catalog
 from appliance.ops import launch
 from appliance.ops.supervisor import alive
@@ -60,6 +61,27 @@ def test_the_appliance_lives_from_up_to_down(house: House) -> None:
     assert house.skellig("down").stdout == "Stopped 3 programs.\n"
     assert not [pid for pid in pids if alive(pid)]
     assert house.skellig("status").returncode == 8
+
+
+def test_of_two_ups_at_once_one_starts_the_appliance_and_the_other_leaves_it_alone(house: House) -> None:
+    """A8: the loser neither stops the winner nor overwrites what it wrote; each comes with a port of its own to tell by."""
+    ports = (str(house.port), str(House(house.paths.root).port))
+    ups = [_up(house, port) for port in ports]
+    statuses = [up.wait(180) for up in ups]
+    assert sorted(statuses) == [0, 4]
+    winner = ports[statuses.index(0)]
+    assert (where := place.read(house.paths)) is not None
+    assert str(where.port) == winner
+    health = httpx2.get(f"http://127.0.0.1:{winner}/api/v1/health", trust_env=False)
+    assert health.status_code == 200
+    assert house.supervisor.pid()
+
+
+def _up(house: House, port: str) -> "subprocess.Popen[bytes]":
+    argv = [sys.executable, "-m", "appliance", "up"]
+    return subprocess.Popen(
+        argv, env=house.environment(SKELLIG_WEB__PORT=port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def test_after_the_supervisor_was_killed_up_mends_it(house: House) -> None:

@@ -12,14 +12,15 @@ from typing import TypeVar
 import pytest
 
 from appliance.base.paths import DataPaths
-from appliance.errors import HostUnfit, Unavailable
-from appliance.ops import launch, strays
+from appliance.errors import Conflict, HostUnfit, Unavailable
+from appliance.ops import launch, preflight, strays
 from appliance.ops.programs import Program, RunFiles
 from appliance.ops.supervisor import ProgramState, Supervisor, alive
 
 T = TypeVar("T")
 STAY = (sys.executable, "-S", "-c", "import signal; signal.pause()")
 STUBBORN = (sys.executable, "-S", "-c", "import signal; signal.signal(15, signal.SIG_IGN); signal.pause()")
+DIE_LATE = (sys.executable, "-S", "-c", "import time; time.sleep(2); raise SystemExit('error: The memory was not enough.')")
 DIE = (sys.executable, "-S", "-c", "raise SystemExit('error: The model is not one that this engine reads.')")
 
 
@@ -82,6 +83,34 @@ def test_an_engine_that_exits_at_once_ends_failed_with_its_last_words_and_the_we
     assert house.running("web") == web
 
 
+def test_an_engine_that_always_dies_late_in_its_start_is_not_started_for_ever(house: House) -> None:
+    """BR-040 of what dies while it loads: that counts as a start too, however long it took."""
+    house.start(Program("engine-chat", DIE_LATE, settle=5, retries=1))
+    first = until(lambda: house.program("engine-chat").pid)
+    failed = until(lambda: p if (p := house.program("engine-chat")).state == "failed" else None)
+    assert failed.said == "error: The memory was not enough."
+    assert not alive(first)
+
+
+def test_a_start_hands_its_lock_on_and_nobody_gets_in_between(house: House) -> None:
+    """A8: what was looked at before the start still holds after it."""
+    with preflight.data_directory(house.files.paths) as lock:
+        launch.prepare([Program("web", STAY, settle=1)], files=house.files)
+        launch.start(house.files, environment={}, lock=lock)
+    web = house.running("web")
+    with pytest.raises(Conflict, match="holds the data directory"):
+        preflight.data_directory(house.files.paths).__enter__()
+    os.kill(house.supervisor.pid(), signal.SIGKILL)
+    until(lambda: _free(house.files.paths))
+    assert alive(web), "a program must not hold the lock that its supervisor had"
+
+
+def _free(paths: DataPaths) -> bool | None:
+    with contextlib.suppress(Conflict), preflight.data_directory(paths):
+        return True
+    return None
+
+
 def test_a_second_supervisor_on_one_data_directory_is_refused(house: House) -> None:
     """A8: two workers on one data directory would each believe that its leases are its own."""
     house.start(Program("web", STAY, settle=1))
@@ -96,6 +125,17 @@ def test_stopping_ends_also_what_ignores_being_asked(house: House) -> None:
     worker = house.running("worker")
     assert launch.stop(house.files, seconds=10.0) == 2
     assert not alive(worker)
+
+
+def test_a_supervisor_that_is_stopping_is_not_there_any_more(house: House) -> None:
+    """Whatever it is asked meanwhile, the answer is one of our errors and no fault of its protocol."""
+    house.start(Program("worker", STUBBORN, settle=1, grace=3))
+    house.running("worker")
+    asked = house.supervisor
+    asked.shut_down()
+    for ask in (asked.programs, asked.pid, asked.shut_down, lambda: asked.start("worker")):
+        with pytest.raises(Unavailable, match="stopping"):
+            ask()
 
 
 def test_stopping_ends_programs_whose_supervisor_was_killed(house: House) -> None:

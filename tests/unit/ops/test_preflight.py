@@ -40,14 +40,14 @@ def test_an_address_of_another_machine_is_refused() -> None:
 def test_a_data_directory_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(HostUnfit, match="cannot be created") as caught:
-        preflight.data_directory(DataPaths(tmp_path / "file" / "data"))
+        preflight.data_directory(DataPaths(tmp_path / "file" / "data")).__enter__()
     assert "--data" in caught.value.remedy
 
 
 def test_a_data_directory_that_another_appliance_holds_is_refused(tmp_path: Path) -> None:
     paths = DataPaths(tmp_path)
     with durable.exclusive(paths.lock, what="it"), pytest.raises(Conflict, match="holds the data directory"):
-        preflight.data_directory(paths)
+        preflight.data_directory(paths).__enter__()
 
 
 def test_a_socket_that_nobody_answers_is_a_leftover_and_goes(tmp_path: Path) -> None:
