@@ -29,7 +29,7 @@ ApplianceError
     ├── DiskFull
     └── StoreCorrupt
 
-HTTP statuses and exit codes are tables at the edges (`appliance.api.problems`, `appliance.cli.exits`).
+HTTP statuses and exit codes are tables at the edges (`appliance.web.problems`, `appliance.cli.exits`).
 """
 
 from typing import ClassVar

@@ -5,11 +5,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from litestar import Litestar
+from litestar import Litestar, Response
 from litestar.di import Provide
+from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ExceptionHandlersMap
 
 from appliance import __version__
 from appliance.access import cookie
@@ -19,8 +21,11 @@ from appliance.api.guards import Gate, permitted
 from appliance.api.v1.routes import PREFIX, routes
 from appliance.base import log
 from appliance.config import load
-from appliance.console.site import router
+from appliance.console.render import Renderer
+from appliance.console.site import refusal, renderer, router
 from appliance.services import CLI_KEY, Services, build
+from appliance.web.requests import request_id_of, wants_page
+from appliance.web.wiring import Asked
 
 MAX_BODY: Final = 1_000_000
 
@@ -45,11 +50,12 @@ def create_app(services: Services | None = None) -> Litestar:
         if own:
             served.close()
 
+    pages = renderer()
     app = Litestar(
-        [*routes(), router()],
+        [*routes(), router(pages)],
         dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
         guards=[permitted],
-        exception_handlers=problems.handlers(),
+        exception_handlers=_handlers(pages),
         openapi_config=_openapi(),
         request_max_body_size=MAX_BODY,
         logging_config=None,
@@ -67,6 +73,17 @@ def _from_environment() -> Services:
     loaded = load(environ=os.environ)
     log.configure(level=loaded.settings.log.level, json=loaded.settings.log.format == "json")
     return build(loaded)
+
+
+def _handlers(pages: Renderer) -> ExceptionHandlersMap:
+    """Return what tells errors outside every door, an unknown address first: pages to browsers, problems to programs."""
+
+    def refused(request: Asked, error: Exception) -> Response[bytes] | Response[str]:
+        if wants_page(request.scope["path"], request.headers):
+            return refusal(request, error, pages=pages)
+        return problems.response_to(error, request_id=request_id_of(request.scope))
+
+    return {Exception: refused, RecursionError: refused, HTTPException: refused}
 
 
 def _openapi() -> OpenAPIConfig:

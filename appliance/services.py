@@ -5,13 +5,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from appliance.access import desk
 from appliance.access.desk import Access
-from appliance.base import durable, sqlite
+from appliance.base import durable, log, sqlite
 from appliance.base.budget import Deadline
 from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
@@ -21,10 +21,10 @@ from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
-from appliance.codeintel.results import AnswerEvent, Scope, SearchResponse
+from appliance.codeintel.results import Answer, AnswerEvent, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
-from appliance.errors import Conflict, EngineUnavailable, NotFound, StoreBusy
+from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -41,6 +41,10 @@ WORKER: Final = "worker"
 CLI_KEY: Final = "cli.key"
 DEFAULT_PROJECT: Final = "default"
 
+_log = log.get("services")
+
+_LOOK_S: Final = 300.0  # between two looks for what is missing
+_GOODBYE_S: Final = 20.0
 _ENGINE_WAIT_S: Final = 600.0
 _ENGINE_POLL_S: Final = 1.0
 _ENGINE_STATES: Final[Mapping[str, State]] = {
@@ -87,6 +91,37 @@ class Services:
     engines: Engines
     access: Access
     health: Health
+
+    async def search(self, query: str, *, scope: Scope, limit: int, offset: int) -> SearchResponse:
+        """Return the hits for *query* from *offset* on, at most *limit*; counted, whichever door it came by."""
+        started = self.clock.monotonic()
+        try:
+            response = await self.searcher.search(query, scope=scope, limit=limit, offset=offset)
+        except ApplianceError as exc:
+            self.metrics.searches.labels(exc.code).inc()
+            raise
+        self.metrics.searches.labels("ok").inc()
+        self.metrics.search_seconds.observe(self.clock.monotonic() - started)
+        return response
+
+    async def ask(self, question: str, *, scope: Scope, prose: bool = True) -> AsyncGenerator[AnswerEvent, None]:
+        """Stream the answer to *question*; counted, whichever door it came by. Closing the generator stops the model."""
+        started = self.clock.monotonic()
+        async with aclosing(self.answerer.ask(question, scope=scope, prose=prose)) as events:
+            async for event in events:
+                if event.type == "evidence":
+                    self.metrics.evidence_seconds.observe(self.clock.monotonic() - started)
+                elif event.type == "done" and event.answer is not None:
+                    self.metrics.asks.labels(event.answer.kind).inc()
+                yield event
+
+    async def answer(self, question: str, *, scope: Scope, prose: bool = True) -> Answer:
+        """Return the whole answer to *question*; raise what `ask` raises, or `EngineUnavailable` if it broke off."""
+        async with aclosing(self.ask(question, scope=scope, prose=prose)) as events:
+            async for event in events:
+                if event.type == "done" and event.answer is not None:
+                    return event.answer
+        raise EngineUnavailable("The answer broke off before its end.", remedy="Ask again.")
 
     def index(self, repo: RepoId) -> Job:
         """Ask for *repo* to be indexed and return the job that will do it."""
@@ -240,16 +275,76 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         except Conflict as exc:  # the project is being indexed: later
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
 
-    return {"index": index, "embed": embed, "tidy": tidy}
+        services.jobs.enqueue("tidy-vectors", key=context.job.key)
+
+    def tidy_vectors(context: JobContext) -> None:
+        filler.tidy(ProjectId(context.job.key))
+
+    return {"index": index, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
+
+
+def worker_of(services: Services) -> Worker:
+    """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
+    lanes = (("index", "tidy"), ("embed", "tidy-vectors"))
+    return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
 
 
 def work(services: Services, stop: threading.Event) -> None:
-    """Work on jobs until *stop* is set, having asked first for the vectors that are still missing."""
+    """Work on jobs until *stop* is set, having asked first for what is missing; that is looked after every few minutes."""
+    mend(services)
+    keeper = threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True)
+    keeper.start()
+    try:
+        worker_of(services).run(stop)
+    finally:
+        stop.set()
+        keeper.join(_GOODBYE_S)
+
+
+def mend(services: Services, *, again: bool = True) -> None:
+    """Ask for an index where one is damaged, and for vectors where some are missing, unless that is under way.
+
+    Without *again* only for what was not tried in vain already: not for an index whose last job failed, nor for vectors
+    while no engine could make them, nor for those that it refused. A damaged index is noted in the registry.
+    """
     for repo in services.registry.repos():
-        with suppress(NotFound):
-            if services.generations.published(repo.id).info.completeness < 1.0:
-                services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
-    Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock).run(stop)
+        try:
+            info = services.generations.published(repo.id).info
+        except NotFound:
+            continue
+        except StoreCorrupt as exc:
+            _log.error("index.damaged", repo=repo.id, reason=exc.message)
+            services.registry.attempted(repo.id, exc)
+            if _may(services, "index", repo.id, again=again):
+                services.index(repo.id)
+            continue
+        except ApplianceError as exc:
+            _log.error("index.unreadable", repo=repo.id, reason=exc.message)
+            continue
+        finally:
+            services.generations.forget(repo.id)  # a worker has no use for what searches keep open
+        missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
+        if missing > 0 and _may(services, "embed", repo.id, again=True) and _can_embed(services, again=again):
+            services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
+
+
+def _may(services: Services, kind: str, repo: RepoId, *, again: bool) -> bool:
+    last = services.jobs.list(kind=kind, key=repo, limit=1)
+    return not last or (last[0].ended and (again or last[0].state != "failed"))
+
+
+def _can_embed(services: Services, *, again: bool) -> bool:
+    if services.embedder is None:
+        return False
+    return again or asyncio.run(services.engines.health("embed")).state == "ready"
+
+
+def _keep(services: Services, stop: threading.Event) -> None:
+    while not stop.wait(_LOOK_S):
+        try:
+            mend(services, again=False)
+        except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
+            _log.exception("worker.look_failed")
 
 
 def _await_engine(services: Services, context: JobContext) -> None:

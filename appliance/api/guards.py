@@ -4,7 +4,6 @@ Everything is refused that is not let in here, addresses that do not exist among
 """
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -22,6 +21,7 @@ from appliance.access.desk import Access
 from appliance.access.principal import Permission, Principal
 from appliance.config import Web
 from appliance.errors import Forbidden, Unauthenticated
+from appliance.web.requests import address_of, wants_page
 
 PUBLIC: Final = frozenset(
     {("GET", "/api/v1/health"), ("POST", "/api/v1/login"), ("GET", "/login"), ("POST", "/login")},
@@ -93,7 +93,7 @@ class Gate:
             )
         except Unauthenticated:
             if not public(method, path):
-                if _wants_page(method, path, headers):
+                if method == "GET" and wants_page(path, headers):
                     await _to_login(path, scope["query_string"])(scope, receive, send)
                     return
                 raise
@@ -110,12 +110,6 @@ class Gate:
                 "This is not the name of this appliance.",
                 remedy="Use the address that `skellig status` shows, or localhost.",
             )
-
-
-def address_of(scope: Mapping[str, object]) -> str:
-    """Return the client's address; requests over a unix socket have none and share one name."""
-    client = scope.get("client")
-    return str(client[0]) if isinstance(client, tuple | list) and client and client[0] else "local"
 
 
 def permitted(connection: ASGIConnection[BaseRouteHandler, Principal | None, str, State], handler: BaseRouteHandler) -> None:
@@ -150,10 +144,6 @@ def _check_origin(headers: Headers, *, with_session: bool) -> None:
 def _host_name(host: str) -> str:
     name = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
     return name.lower()
-
-
-def _wants_page(method: str, path: str, headers: Headers) -> bool:
-    return method == "GET" and not path.startswith("/api/") and "text/html" in headers.get("accept", "")
 
 
 def _to_login(path: str, query: bytes) -> ASGIResponse:

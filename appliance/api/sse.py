@@ -8,7 +8,8 @@ from typing import Final
 
 from litestar.response import Stream
 
-from appliance.api.problems import encoded, log_failure, problem_of
+from appliance.api.problems import encoded
+from appliance.web.problems import log_failure, problem_of
 
 MEDIA_TYPE: Final = "text/event-stream"
 HEARTBEAT_S: Final = 15.0

@@ -7,7 +7,9 @@ from litestar import MediaType, Response
 
 from appliance.console.assets import Assets
 from appliance.console.text import FILTERS
-from appliance.errors import ApplianceError
+from appliance.web.problems import log_failure, problem_of
+from appliance.web.requests import request_id_of
+from appliance.web.wiring import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +23,26 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error as one line: what happened, the next step, its code."""
+    """An error as one line: what happened, the next step, its code; and the status of the page that says so."""
 
     message: str
     remedy: str
     code: str
+    status: int = 400
 
     @classmethod
-    def of(cls, error: ApplianceError) -> "Fault":
-        """Return *error* as a person reads it."""
-        return cls(error.message, error.remedy, error.code)
+    def told(cls, error: Exception, *, request: Asked) -> "Fault":
+        """Return *error* as a person reads it; log it if it is not the caller's."""
+        problem = problem_of(error, request_id=request_id_of(request.scope))
+        log_failure("page.failed", error, problem)
+        return cls(problem.detail, problem.remedy, problem.code, problem.status)
 
 
 class Renderer:
     """Renders the console's templates with *assets* behind ``static(name)``."""
 
     def __init__(self, *, assets: Assets) -> None:
+        self.assets = assets
         self._environment = Environment(
             loader=PackageLoader("appliance.console", "templates"),
             autoescape=True,

@@ -1,6 +1,6 @@
 """The console as one router: every page, the console's own files, and errors as pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 from litestar import Response, Router, get, post
@@ -8,28 +8,16 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.params import PathParameter, QueryParameter
 from litestar.response import Redirect
-from litestar.types import ExceptionHandlersMap
 
-from appliance import errors
 from appliance.base.clock import SystemClock
 from appliance.console.assets import Assets
 from appliance.console.pages import ask, file, login, repos, search, status
 from appliance.console.render import Fault, Page, Renderer
-from appliance.console.wiring import Asked, Files, Wired
-from appliance.errors import ApplianceError
+from appliance.console.wiring import Files
 from appliance.ids import JobId
+from appliance.web.problems import TITLES
+from appliance.web.wiring import Asked, Wired
 
-_STATUSES: Final[tuple[tuple[type[ApplianceError], int], ...]] = (
-    (errors.NotFound, 404),
-    (errors.Conflict, 409),
-    (errors.Unauthenticated, 401),
-    (errors.AccessError, 403),
-    (errors.CallerError, 400),
-    (errors.ContentError, 422),
-    (errors.Unavailable, 503),
-    (errors.ApplianceError, 500),
-)
-_TITLES: Final = {400: "That cannot be done", 403: "Not allowed", 404: "Not found", 503: "Not available now"}
 _YEAR: Final = 31_536_000
 
 
@@ -40,10 +28,17 @@ class ErrorView:
     fault: Fault
 
 
-def router() -> Router:
+def renderer() -> Renderer:
+    """Return what renders the console's pages."""
+    return Renderer(assets=Assets())
+
+
+def router(pages: Renderer) -> Router:
     """Return the console. The application that mounts it provides ``services`` and lets in who may come."""
-    assets = Assets()
-    pages = Renderer(assets=assets)
+
+    def refused(request: Asked, error: Exception) -> Response[str]:
+        return refusal(request, error, pages=pages)
+
     return Router(
         "/",
         route_handlers=[
@@ -66,10 +61,10 @@ def router() -> Router:
             status.show,
         ],
         dependencies={
-            "assets": Provide(lambda: assets, sync_to_thread=False),
+            "assets": Provide(lambda: pages.assets, sync_to_thread=False),
             "pages": Provide(lambda: pages, sync_to_thread=False),
         },
-        exception_handlers=_handlers(pages),
+        exception_handlers={Exception: refused, HTTPException: refused},
         include_in_schema=False,
     )
 
@@ -104,26 +99,20 @@ def cancel(job: Annotated[str, PathParameter(max_length=100)], services: Wired) 
     return Redirect(f"/repos/{asked.key}", status_code=303)
 
 
-def _handlers(pages: Renderer) -> ExceptionHandlersMap:
-    clock = SystemClock()
+def refusal(request: Asked, error: Exception, *, pages: Renderer) -> Response[str]:
+    """Return the page that says *error*."""
+    fault = Fault.told(error, request=request)
+    if isinstance(error, HTTPException) and fault.status < 500:
+        fault = _misread(fault)
+    page = Page(TITLES.get(fault.status, TITLES[400]), "", SystemClock().now())
+    return pages.response("error.html", page=page, view=ErrorView(fault), status=fault.status)
 
-    def refused(request: Asked, error: ApplianceError) -> Response[str]:
-        del request
-        code = next(code for kind, code in _STATUSES if isinstance(error, kind))
-        page = Page(_TITLES.get(code, "Something went wrong"), "", clock.now())
-        return pages.response("error.html", page=page, view=ErrorView(Fault.of(error)), status=code)
 
-    def misread(request: Asked, error: HTTPException) -> Response[str]:
-        if error.status_code >= 500:
-            raise error
-        missing = error.status_code == 404
-        fault = (
-            Fault("There is no page at this address.", "The rail on the left has all of them.", "not_found")
-            if missing
-            else Fault("The address or the form has a value that cannot be read.", "Go back and try again.", "invalid_input")
-        )
-        del request
-        page = Page(_TITLES[404 if missing else 400], "", clock.now())
-        return pages.response("error.html", page=page, view=ErrorView(fault), status=error.status_code)
-
-    return {ApplianceError: refused, HTTPException: misread}
+def _misread(fault: Fault) -> Fault:
+    """Return what the framework refused in words for people: it speaks of parameters."""
+    if fault.status == 404:
+        return replace(fault, message="There is no page at this address.", remedy="The rail on the left has all of them.")
+    if fault.status == 400:
+        message = "The address or the form has a value that cannot be read."
+        return replace(fault, message=message, remedy="Go back and try again.")
+    return fault

@@ -53,7 +53,7 @@ def test_a_repository_is_added_and_its_files_are_counted(seen: Watched) -> None:
 
 
 def test_a_path_that_is_no_repository_is_refused_in_one_line(seen: Watched) -> None:
-    seen.expected.append("422")
+    seen.expected.append("404 (Not Found)")
     seen.open("/repos")
     seen.page.get_by_label("Path on this machine").fill("/nowhere/at/all")
     seen.page.get_by_role("button", name="Add repository").click()

@@ -101,15 +101,24 @@ def test_fifty_requests_at_once_are_all_answered(services: Services, client: htt
     assert services.access.keys.all()
 
 
-@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
-def test_a_client_that_hangs_up_frees_the_engine_within_a_second(services: Services, accept: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "accept", "kind"),
+    [
+        ("/api/v1/ask", "text/event-stream", "application/json"),
+        ("/api/v1/ask", "application/json", "application/json"),
+        ("/ask", "text/html", "application/x-www-form-urlencoded"),
+    ],
+)
+def test_a_client_that_hangs_up_frees_the_engine_within_a_second(
+    services: Services, path: str, accept: str, kind: str
+) -> None:
     endless = Endless()
     with listening(replace(services, answerer=endless)) as port:
         key = (services.paths.run / CLI_KEY).read_text(encoding="ascii").strip()
-        body = json.dumps({"question": "q"}).encode()
+        body = json.dumps({"question": "q"}).encode() if "json" in kind else b"question=q"
         head = (
-            f"POST /api/v1/ask HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nAccept: {accept}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nAccept: {accept}\r\n"
+            f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         for each in sockets:

@@ -1,6 +1,5 @@
 """Ask: evidence first, then the model's reading of it. JSON, or a stream of events for those who accept one."""
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ from litestar.response import Stream
 from appliance import errors
 from appliance.api import sse
 from appliance.api.answers import AnswerOut, AskIn, SentenceOut, StruckOut, TokenOut
-from appliance.api.listening import while_listening
-from appliance.api.problems import documented, request_id_of
+from appliance.api.problems import documented
 from appliance.api.v1.scopes import scope_of
-from appliance.api.wiring import Asked, Wired
-from appliance.codeintel.results import Answer, AnswerEvent, Scope
-from appliance.errors import EngineUnavailable
+from appliance.codeintel.results import AnswerEvent, Scope
 from appliance.services import Services
+from appliance.web.listening import while_listening
+from appliance.web.requests import request_id_of
+from appliance.web.wiring import Asked, Wired
 
 
 @dataclass
@@ -57,32 +56,13 @@ class AskController(Controller):
         scope = await scope_of(services, project=data.project, repos=data.repos)
         if sse.MEDIA_TYPE in request.headers.get("accept", ""):
             return await sse.stream(lambda: _events(services, data, scope), request_id=request_id_of(request.scope))
-        answer = await while_listening(request.receive, _whole(services, data, scope))
+        answer = await while_listening(request.receive, services.answer(data.question, scope=scope, prose=data.prose))
         return Response(AnswerOut.of(answer))
-
-
-async def _whole(services: Services, asked: AskIn, scope: Scope) -> Answer:
-    async with aclosing(_answer(services, asked, scope)) as events:
-        async for event in events:
-            if event.type == "done" and event.answer is not None:
-                return event.answer
-    raise EngineUnavailable("The answer broke off.", remedy="Ask again.")
-
-
-async def _answer(services: Services, asked: AskIn, scope: Scope) -> AsyncGenerator[AnswerEvent, None]:
-    started = time.monotonic()
-    async with aclosing(services.answerer.ask(asked.question, scope=scope, prose=asked.prose)) as events:
-        async for event in events:
-            if event.type == "evidence":
-                services.metrics.evidence_seconds.observe(time.monotonic() - started)
-            elif event.type == "done" and event.answer is not None:
-                services.metrics.asks.labels(event.answer.kind).inc()
-            yield event
 
 
 async def _events(services: Services, asked: AskIn, scope: Scope) -> AsyncGenerator[sse.Event, None]:
     number = 0
-    async with aclosing(_answer(services, asked, scope)) as events:
+    async with aclosing(services.ask(asked.question, scope=scope, prose=asked.prose)) as events:
         async for event in events:
             number += 1
             yield sse.Event(event.type, _data(event), id=number)

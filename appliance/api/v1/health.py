@@ -4,8 +4,8 @@ from litestar import Controller, get
 
 from appliance.api.problems import documented
 from appliance.api.schemas import HealthOut, PartOut
-from appliance.api.wiring import Asked, Wired
 from appliance.base.paths import display
+from appliance.web.wiring import Asked, Wired
 
 
 class HealthController(Controller):

@@ -11,13 +11,14 @@ from litestar.response import Stream
 
 from appliance import errors
 from appliance.api import sse
-from appliance.api.problems import documented, request_id_of
+from appliance.api.problems import documented
 from appliance.api.schemas import JobEventOut, JobOut
-from appliance.api.wiring import Asked, Wired
 from appliance.errors import InvalidInput
 from appliance.ids import JobId
 from appliance.jobs.queue import JobEvent
 from appliance.services import Services
+from appliance.web.requests import request_id_of
+from appliance.web.wiring import Asked, Wired
 
 _POLL_S = 0.3
 

@@ -6,10 +6,11 @@ from litestar.params import JSONBody
 from appliance import errors
 from appliance.access import cookie
 from appliance.access.desk import ADMINISTRATOR
-from appliance.api.guards import Credentials, address_of
+from appliance.api.guards import Credentials
 from appliance.api.problems import documented
 from appliance.api.schemas import LoginIn, LoginOut
-from appliance.api.wiring import Asked, Wired
+from appliance.web.requests import address_of
+from appliance.web.wiring import Asked, Wired
 
 
 class LoginController(Controller):

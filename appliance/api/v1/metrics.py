@@ -3,7 +3,7 @@
 from litestar import MediaType, Response, get
 
 from appliance.api.problems import documented
-from appliance.api.wiring import Wired
+from appliance.web.wiring import Wired
 
 
 @get("/metrics", summary="Metrics", tags=["health"], responses=documented(), media_type=MediaType.TEXT, sync_to_thread=True)

@@ -6,7 +6,7 @@ from litestar.params import JSONBody
 from appliance import errors
 from appliance.api.problems import documented
 from appliance.api.schemas import ProjectIn, ProjectOut
-from appliance.api.wiring import Wired
+from appliance.web.wiring import Wired
 
 
 class ProjectController(Controller):

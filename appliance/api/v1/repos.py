@@ -1,8 +1,8 @@
 """Repositories: add, look, refresh, remove; what was left out; the lines of a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import parse_qs
 
 from litestar import Controller, delete, get, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
@@ -19,13 +19,14 @@ from appliance.api.schemas import (
     RepoOut,
     shown,
 )
-from appliance.api.wiring import Asked, Wired
 from appliance.base.paths import display
 from appliance.codeintel.citations import split_lines
-from appliance.codeintel.registry import Repo
-from appliance.errors import InvalidInput, NotFound
+from appliance.codeintel.registry import Project, Repo
+from appliance.errors import ApplianceError, InvalidInput, NotFound
 from appliance.ids import CommitId
 from appliance.services import Services
+from appliance.web.requests import COMMIT, exact_path
+from appliance.web.wiring import Asked, Wired
 
 MAX_LINES = 2000
 
@@ -57,7 +58,7 @@ class RepoController(Controller):
         """Add the repository once it is known that it can be read, and queue its first index."""
         if not data.path.startswith("/"):
             raise InvalidInput("The path is not absolute.", remedy="Give the whole path of the repository.")
-        project = services.registry.project(data.project)
+        project = _project(services, data.project)
         repo = services.registry.add_repo(project.id, Path(data.path), name=data.name, branch=data.branch)
         services.index(repo.id)
         return _whole(services, repo)
@@ -114,14 +115,25 @@ class RepoController(Controller):
         services: Wired,
         request: Asked,
         path: Annotated[str, QueryParameter(min_length=1, max_length=12_000)],
-        commit: Annotated[str | None, QueryParameter(pattern="^[0-9a-f]{4,64}$")] = None,
+        commit: Annotated[str | None, QueryParameter(pattern=COMMIT, description="A whole id.")] = None,
         start: Annotated[int, QueryParameter(ge=1, le=100_000_000)] = 1,
         end: Annotated[int | None, QueryParameter(ge=1, le=100_000_000)] = None,
     ) -> FileOut:
         """Return lines *start* to *end* of the file at *path*: at most 2,000. *commit* defaults to the indexed one."""
         known = services.registry.repo(repo)
         at = CommitId(commit) if commit else services.generations.published(known.id).info.commit
-        return _file(services, known, path=_exact_path(request.scope["query_string"], path), commit=at, lines=(start, end))
+        return _file(services, known, path=exact_path(request.scope["query_string"]) or path, commit=at, lines=(start, end))
+
+
+def _project(services: Services, which: str) -> Project:
+    try:
+        return services.registry.project(which)
+    except NotFound as exc:
+        raise NotFound(
+            exc.message,
+            remedy="Create it with `POST /api/v1/projects`; `skellig repo add --project` does so itself.",
+            project=which,
+        ) from exc
 
 
 def _whole(services: Services, repo: Repo) -> RepoOut:
@@ -130,6 +142,9 @@ def _whole(services: Services, repo: Repo) -> RepoOut:
         index = IndexOut.of(info, behind=services.generations.freshness(repo.id).behind)
     except NotFound:
         index = None
+    except ApplianceError as exc:  # a damaged index is this repo's trouble, not that of the list
+        index = None
+        repo = replace(repo, error=exc.code, message=exc.message, remedy=exc.remedy)
     jobs = services.jobs.list(key=repo.id, limit=5)
     newest = next((job for job in jobs if not job.ended), jobs[0] if jobs else None)
     return RepoOut.of(repo, index=index, job=newest)
@@ -155,9 +170,3 @@ def _file(services: Services, repo: Repo, *, path: str, commit: CommitId, lines:
         lines=len(text),
         text=shown("\n".join(text[start - 1 : last])),
     )
-
-
-def _exact_path(query: bytes, path: str) -> str:
-    """Return the path with the bytes that it was sent with: the framework replaces those that are not UTF-8."""
-    sent = parse_qs(query.decode("ascii", "surrogateescape"), errors="surrogateescape", max_num_fields=100)
-    return sent.get("path", [path])[-1]

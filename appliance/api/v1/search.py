@@ -1,6 +1,5 @@
 """Search."""
 
-import time
 from typing import Annotated
 
 from litestar import Controller, get
@@ -10,9 +9,8 @@ from appliance import errors
 from appliance.api.problems import documented
 from appliance.api.schemas import SearchOut
 from appliance.api.v1.scopes import scope_of
-from appliance.api.wiring import Wired
-from appliance.errors import ApplianceError
 from appliance.services import DEFAULT_PROJECT
+from appliance.web.wiring import Wired
 
 
 class SearchController(Controller):
@@ -32,13 +30,6 @@ class SearchController(Controller):
         offset: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
     ) -> SearchOut:
         """Return a page of the code that fits the query best, and what that rests on."""
-        started = time.monotonic()
-        try:
-            scope = await scope_of(services, project=project, repos=repo or [])
-            response = await services.searcher.search(q, scope=scope, limit=limit, offset=offset)
-        except ApplianceError as exc:
-            services.metrics.searches.labels(exc.code).inc()
-            raise
-        services.metrics.searches.labels("ok").inc()
-        services.metrics.search_seconds.observe(time.monotonic() - started)
+        scope = await scope_of(services, project=project, repos=repo or [])
+        response = await services.search(q, scope=scope, limit=limit, offset=offset)
         return SearchOut.of(response, offset=offset)

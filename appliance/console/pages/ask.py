@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -10,16 +9,17 @@ from litestar import Response, get, post
 from litestar.params import QueryParameter, URLEncodedBody
 
 from appliance.codeintel.parse.languages import language_of
-from appliance.codeintel.registry import Repo
-from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate, Scope
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate
+from appliance.console.choices import Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
 from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
 from appliance.console.text import count, duration
-from appliance.console.wiring import Pages, Wired
-from appliance.errors import ApplianceError, InvalidInput, Unavailable
-from appliance.ids import RepoId
-from appliance.services import DEFAULT_PROJECT, Services
+from appliance.console.wiring import Pages
+from appliance.errors import ApplianceError, InvalidInput
+from appliance.services import Services
+from appliance.web.listening import while_listening
+from appliance.web.wiring import Asked, Wired
 
 LONGEST_QUESTION: Final = 2000
 _CODE_LINES: Final = 60
@@ -117,8 +117,7 @@ class AskView:
     """The page."""
 
     question: str
-    repo: str
-    repos: tuple[Repo, ...]
+    choices: Choices
     answer: AnswerView | None = None
     fault: Fault | None = None
     examples: tuple[str, ...] = EXAMPLES
@@ -146,34 +145,30 @@ def show(
     repo: Annotated[str, QueryParameter(max_length=100)] = "",
 ) -> Response[str]:
     """Show the question field; with script, ``q`` is asked at once."""
-    view = AskView(question=q, repo=repo, repos=tuple(services.registry.repos()))
+    view = AskView(question=q, choices=choices(services, repo))
     return pages.response("ask.html", page=Page("Ask", "ask", services.clock.now()), view=view)
 
 
 @post("/ask", status_code=200)
-async def answer_whole(data: URLEncodedBody[Question], services: Wired, pages: Pages) -> Response[str]:
-    """Answer without script: the page comes when the answer is whole."""
-    repos = tuple(services.registry.repos())
+async def answer_whole(data: URLEncodedBody[Question], request: Asked, services: Wired, pages: Pages) -> Response[str]:
+    """Answer without script: the page comes when the answer is whole. A browser that leaves stops the model."""
     answer, fault = None, None
     try:
-        answer = await asyncio.to_thread(answer_view, await _whole(data, services), services)
+        whole = await while_listening(request.receive, _whole(data, services))
+        answer = await asyncio.to_thread(answer_view, whole, services)
     except ApplianceError as exc:
-        fault = Fault.of(exc)
-    view = AskView(question=data.question[:LONGEST_QUESTION], repo=data.repo, repos=repos, answer=answer, fault=fault)
+        fault = Fault.told(exc, request=request)
+    chosen = await asyncio.to_thread(choices, services, data.repo)
+    view = AskView(question=data.question[:LONGEST_QUESTION], choices=chosen, answer=answer, fault=fault)
     page = Page("Ask", "ask", services.clock.now())
-    return pages.response("ask.html", page=page, view=view, status=200 if fault is None else 422)
+    return pages.response("ask.html", page=page, view=view, status=200 if fault is None else fault.status)
 
 
 async def _whole(form: Question, services: Services) -> Answer:
     question = form.question.strip()
     if not question or len(question) > LONGEST_QUESTION:
         raise InvalidInput(f"A question has 1 to {LONGEST_QUESTION:,} characters.", remedy="Shorten it and ask again.")
-    scope = Scope(services.registry.project(DEFAULT_PROJECT).id, (RepoId(form.repo),) if form.repo else ())
-    async with aclosing(services.answerer.ask(question, scope=scope)) as events:
-        async for event in events:
-            if event.type == "done" and event.answer is not None:
-                return event.answer
-    raise Unavailable("The answer broke off before its end.", remedy="Ask again.")
+    return await services.answer(question, scope=await asyncio.to_thread(scope_of, services, form.repo))
 
 
 def answer_view(answer: Answer, services: Services) -> AnswerView:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final
-from urllib.parse import parse_qs
 
 from litestar import Response, get
 from litestar.params import QueryParameter
@@ -18,12 +17,12 @@ from appliance.codeintel.store.generation import Generation
 from appliance.console.code import LINE_CHARACTERS, Excerpt, Place, cited, file_url, whole, window
 from appliance.console.render import Page
 from appliance.console.text import count
-from appliance.console.wiring import Asked, Pages, Wired
+from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError, NotFound, StoreCorrupt
 from appliance.ids import BlobId, CommitId
 from appliance.services import Services
-
-COMMIT: Final = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
+from appliance.web.requests import COMMIT, exact_path
+from appliance.web.wiring import Asked, Wired
 
 _LAST_LINE: Final = 100_000_000
 _AROUND: Final = 60  # lines shown before and after the cited ones
@@ -125,12 +124,10 @@ def show_lines(
 
 
 def _path(request: Asked) -> str:
-    """Return the path with its very bytes: names that are not UTF-8 are names all the same."""
-    query = request.scope["query_string"].decode("latin-1")
-    values = parse_qs(query, errors="surrogateescape", max_num_fields=20).get("path", [""])
-    if not values[0]:
+    path = exact_path(request.scope["query_string"])
+    if not path:
         raise NotFound("The address names no file.", remedy="Open a file from a search or an answer.")
-    return values[0]
+    return path
 
 
 def _published(repo: Repo, services: Services) -> Generation | None:

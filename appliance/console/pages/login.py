@@ -10,8 +10,10 @@ from litestar.response import Redirect
 
 from appliance.access import cookie
 from appliance.console.render import Fault, Page
-from appliance.console.wiring import Asked, Pages, Wired
+from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError
+from appliance.web.requests import address_of
+from appliance.web.wiring import Asked, Wired
 
 HOME: Final = "/ask"
 COMMAND: Final = "skellig up"
@@ -53,11 +55,12 @@ async def enter(
 ) -> Response[str] | Redirect:
     """Exchange the token for a session; a wrong or used one brings the form back with the reason."""
     try:
-        secret = await asyncio.to_thread(services.access.login, data.token.strip(), address=_address(request))
+        secret = await asyncio.to_thread(services.access.login, data.token.strip(), address=address_of(request.scope))
     except ApplianceError as exc:
-        view = LoginView(local(data.next), fault=Fault.of(exc))
+        fault = Fault.told(exc, request=request)
+        view = LoginView(local(data.next), fault=fault)
         page = Page("Log in", "", services.clock.now())
-        return pages.response("login.html", page=page, view=view, status=429 if exc.retryable else 401)
+        return pages.response("login.html", page=page, view=view, status=fault.status)
     return Redirect(local(data.next), status_code=303, headers={"set-cookie": cookie.granted(secret)})
 
 
@@ -66,7 +69,7 @@ async def leave(request: Asked, services: Wired) -> Redirect:
     """End the session on the server, and take its cookie back."""
     secret = cookie.sent(request.headers.getall("cookie", []))
     if secret is not None:
-        await asyncio.to_thread(services.access.logout, secret, address=_address(request))
+        await asyncio.to_thread(services.access.logout, secret, address=address_of(request.scope))
     return Redirect("/login", status_code=303, headers={"set-cookie": cookie.withdrawn()})
 
 
@@ -74,7 +77,3 @@ def local(address: str) -> str:
     """Return *address* if it is a page of ours, else the home page: a login never leads to another site."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if plain and not address.startswith(("/login", "/logout")) else HOME
-
-
-def _address(request: Asked) -> str:
-    return request.client.host if request.client is not None and request.client.host else "local"

@@ -14,9 +14,10 @@ from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo
 from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
 from appliance.console.render import Fault, Page, Renderer
-from appliance.console.wiring import Pages, Wired
+from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError, InvalidInput, NotFound, StoreCorrupt
 from appliance.services import DEFAULT_PROJECT, Services
+from appliance.web.wiring import Asked, Wired
 
 Which = Annotated[str, PathParameter(max_length=100, description="Id or name.")]
 
@@ -85,7 +86,7 @@ def show_all(services: Wired, pages: Pages) -> Response[str]:
 
 
 @post("/repos", sync_to_thread=True)
-def add(data: URLEncodedBody[NewRepo], services: Wired, pages: Pages) -> Response[str] | Redirect:
+def add(data: URLEncodedBody[NewRepo], request: Asked, services: Wired, pages: Pages) -> Response[str] | Redirect:
     """Add a repository, have it indexed, and go to its page; on an error the form comes back as it was."""
     try:
         source = data.source.strip()
@@ -97,7 +98,7 @@ def add(data: URLEncodedBody[NewRepo], services: Wired, pages: Pages) -> Respons
         )
         services.index(repo.id)
     except ApplianceError as exc:
-        return _all(services, pages, form=data, fault=Fault.of(exc))
+        return _all(services, pages, form=data, fault=Fault.told(exc, request=request))
     return Redirect(f"/repos/{repo.id}", status_code=303)
 
 
@@ -148,7 +149,7 @@ def _all(services: Services, pages: Renderer, *, form: NewRepo, fault: Fault | N
         fault=fault,
     )
     page = Page("Repositories", "repos", services.clock.now())
-    return pages.response("repos.html", page=page, view=view, status=422 if fault else 200)
+    return pages.response("repos.html", page=page, view=view, status=fault.status if fault else 200)
 
 
 def _one(
@@ -172,7 +173,7 @@ def _one(
         fault=fault,
     )
     page = Page(repo.name, "repos", services.clock.now())
-    return pages.response("repo.html", page=page, view=view, status=422 if fault else 200)
+    return pages.response("repo.html", page=page, view=view, status=fault.status if fault else 200)
 
 
 @dataclass(frozen=True, slots=True)

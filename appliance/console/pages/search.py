@@ -1,21 +1,22 @@
 """Search: a plain GET form; with script only the results are exchanged."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
 from litestar import Response, get
 from litestar.params import QueryParameter
 
-from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
+from appliance.codeintel.results import Freshness, Hit, SearchResponse
+from appliance.console.choices import Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
 from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
-from appliance.console.wiring import Pages, Wired
+from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError
-from appliance.ids import RepoId
-from appliance.services import DEFAULT_PROJECT, Services
+from appliance.services import Services
+from appliance.web.wiring import Asked, Wired
 
 LONGEST_QUERY: Final = 1000
 _PER_PAGE: Final = 10
@@ -57,8 +58,7 @@ class SearchView:
     """The page."""
 
     query: str
-    repo: str
-    repos: tuple[str, ...]
+    choices: Choices
     response: Results | None = None
     previous: str = ""
     next: str = ""
@@ -67,6 +67,7 @@ class SearchView:
 
 @get("/search")
 async def show(
+    request: Asked,
     services: Wired,
     pages: Pages,
     q: Annotated[str, QueryParameter(max_length=LONGEST_QUERY)] = "",
@@ -74,29 +75,24 @@ async def show(
     offset: Annotated[int, QueryParameter(ge=0, le=_LAST_OFFSET)] = 0,
 ) -> Response[str]:
     """Search when there is a query, else say how to."""
-    names = tuple(known.name for known in services.registry.repos())
     query = q.strip()
-    view = SearchView(query=query, repo=repo, repos=names)
+    view = SearchView(query=query, choices=await asyncio.to_thread(choices, services, repo))
     if query:
         try:
-            view = await _found(view, services, offset=offset)
+            view = await _found(view, services, repo=repo, offset=offset)
         except ApplianceError as exc:
-            view = SearchView(query=query, repo=repo, repos=names, fault=Fault.of(exc))
+            view = replace(view, fault=Fault.told(exc, request=request))
     title = f"{query} · Search" if query else "Search"
     page = Page(title, "search", services.clock.now())
-    return pages.response("search.html", page=page, view=view, status=200 if view.fault is None else 422)
+    return pages.response("search.html", page=page, view=view, status=200 if view.fault is None else view.fault.status)
 
 
-async def _found(asked: SearchView, services: Services, *, offset: int) -> SearchView:
-    project = services.registry.project(DEFAULT_PROJECT).id
-    repos: tuple[RepoId, ...] = (services.registry.repo(asked.repo).id,) if asked.repo else ()
-    scope = Scope(project, repos)
-    response = await services.searcher.search(asked.query, scope=scope, limit=_PER_PAGE, offset=offset)
+async def _found(asked: SearchView, services: Services, *, repo: str, offset: int) -> SearchView:
+    scope = await asyncio.to_thread(scope_of, services, repo)
+    response = await services.search(asked.query, scope=scope, limit=_PER_PAGE, offset=offset)
     more = len(response.hits) == _PER_PAGE and offset + _PER_PAGE < response.total and offset + _PER_PAGE <= _LAST_OFFSET
-    return SearchView(
-        query=asked.query,
-        repo=asked.repo,
-        repos=asked.repos,
+    return replace(
+        asked,
         response=await asyncio.to_thread(_results, response, services, offset=offset),
         previous=_address(asked, offset=max(0, offset - _PER_PAGE)) if offset else "",
         next=_address(asked, offset=offset + _PER_PAGE) if more else "",
@@ -132,5 +128,6 @@ def _hit(hit: Hit, services: Services, *, best: float) -> HitView:
 
 
 def _address(asked: SearchView, *, offset: int) -> str:
-    query = {"q": asked.query} | ({"repo": asked.repo} if asked.repo else {}) | ({"offset": str(offset)} if offset else {})
+    repo = asked.choices.value
+    query = {"q": asked.query} | ({"repo": repo} if repo else {}) | ({"offset": str(offset)} if offset else {})
     return f"/search?{urlencode(query)}"

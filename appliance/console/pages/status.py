@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,13 @@ from appliance import __version__
 from appliance.base.paths import display
 from appliance.console.pages.rows import JobRow, Mood, job_row
 from appliance.console.render import Page
-from appliance.console.wiring import Pages, Wired
+from appliance.console.wiring import Pages
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.store import ModelStore
 from appliance.ops.health import Checked, Overall, Report, State
 from appliance.services import Services
+from appliance.web.wiring import Wired
 
 _JOBS: Final = 20
 _MOST_FILES: Final = 50_000
@@ -124,7 +126,7 @@ def _still_life(services: Services) -> _StillLife:
     usage = shutil.disk_usage(services.paths.root)
     disk = (
         ("Free", usage.free),
-        ("Indexes", _size(services.paths.root / "projects")),
+        _indexes(services.paths.root / "projects"),
         ("Models", sum(model.size for model in models if model.have)),
         ("Control data", _file_size(services.paths.global_db)),
     )
@@ -157,13 +159,11 @@ def _file_size(path: Path) -> int:
         return 0
 
 
-def _size(folder: Path) -> int:
-    """Return the bytes of the files below *folder*; files that vanish while it is read count nothing."""
-    total = seen = 0
-    for here, _, names in os.walk(folder):
-        for name in names:
-            total += _file_size(Path(here, name))
-            seen += 1
-        if seen > _MOST_FILES:
-            break
-    return total
+def _indexes(folder: Path, *, most: int = _MOST_FILES) -> tuple[str, int]:
+    """Return the bytes of the files below *folder* and what to call them: with more than *most* files not all are seen.
+
+    Files that vanish while it is read count nothing.
+    """
+    files = (Path(here, name) for here, _, names in os.walk(folder) for name in names)
+    total = sum(_file_size(file) for file in islice(files, most))
+    return ("Indexes" if next(files, None) is None else "Indexes, at least"), total

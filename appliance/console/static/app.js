@@ -44,6 +44,15 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "?") actions.keys();
 });
 
+// The session's cookie is Secure: a browser drops it unless the page came by TLS, or from this very machine.
+const insecure = document.getElementById("insecure");
+if (insecure) insecure.hidden = isSecureContext;
+
+// A search that fails says why in the place of its results.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.isError && detail.target.id === "results" && detail.serverResponse.includes('id="results"')) detail.shouldSwap = true;
+});
+
 // A citation and its entry in the panel light up together.
 const light = (event, on) => {
   const n = event.target instanceof Element && event.target.closest("[data-n]")?.dataset.n;

@@ -42,7 +42,7 @@ async function ask(text) {
     const response = await fetch("/api/v1/ask", {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
-      body: JSON.stringify(repo.value ? { question: text, repos: [repo.value] } : { question: text }),
+      body: JSON.stringify({ question: text, ...scope() }),
       signal: control.signal,
     });
     if (!response.ok) throw await problem(response);
@@ -78,6 +78,12 @@ async function ask(text) {
 function busy(yes) {
   stop.hidden = !yes;
   go.disabled = yes;
+}
+
+/** What is chosen: a repository within its own project, or all of a project. */
+function scope() {
+  const { project, repo: one } = repo.selectedOptions[0].dataset;
+  return one ? { project, repos: [one] } : { project };
 }
 
 function address(text) {

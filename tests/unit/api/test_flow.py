@@ -149,6 +149,7 @@ def test_a_file_can_be_read_by_lines_and_by_a_name_that_is_not_text(client: Clie
         ("path=%00", 404),
         ("path=shop/store.py&start=9999", 400),
         ("path=shop/store.py&commit=HEAD", 400),
+        *((f"path=shop/store.py&commit={'0' * digits}", 400) for digits in (1, 4, 39, 41, 63, 65)),
         ("path=shop/store.py&commit=--help", 400),
         ("path=shop/store.py&commit=" + "0" * 40, 404),
         ("", 400),

@@ -8,8 +8,8 @@ from litestar.response import Stream
 from litestar.types import HTTPReceiveMessage
 
 from appliance.api import sse
-from appliance.api.listening import while_listening
 from appliance.errors import Cancelled, EngineUnavailable
+from appliance.web.listening import while_listening
 
 
 class Source:
