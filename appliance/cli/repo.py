@@ -1,5 +1,6 @@
 """``skellig repo``: which repositories are indexed, and how that goes."""
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from appliance.cli.views import Job, LeftOutPage, Repo
 from appliance.errors import Conflict
 
 _PAGE = 100
+_DEFAULT = "default"
 
 
 @click.group()
@@ -24,13 +26,13 @@ def command() -> None:
 @command.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--name", help="What to call it; default: the folder's name.")
-@click.option("--project", default="default", show_default=True, help="The project that it belongs to.")
+@click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
 @click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and say what was left out.")
 @output.json_option
 @click.pass_obj
 def add(flags: Flags, *, path: Path, name: str | None, project: str, branch: str | None, waits: bool, as_json: bool) -> None:
-    """Add the repository or folder at PATH and index it. One that is there already is refreshed."""
+    """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made."""
     with _remote(flags) as remote:
         repo = _added(remote, path=path.absolute(), name=name, project=project, branch=branch)
         if waits and repo.job is not None:
@@ -183,6 +185,9 @@ def _added(remote: Remote, *, path: Path, name: str | None, project: str, branch
     body = (
         {"path": str(path), "project": project} | ({"name": name} if name else {}) | ({"branch": branch} if branch else {})
     )
+    if project != _DEFAULT:
+        with contextlib.suppress(Conflict):  # it exists
+            remote.raw("POST", "projects", body={"name": project})
     try:
         return remote.post("repos", Repo, body)
     except Conflict:

@@ -3,6 +3,8 @@
 import json
 from copy import deepcopy
 
+import pytest
+
 from tests.support.scripted_http import Reply, ScriptedServer, problem
 from tests.unit.cli.conftest import Line
 
@@ -26,6 +28,18 @@ def test_adding_says_what_works_on_it(appliance: ScriptedServer, line: Line) -> 
     assert ran.status == 0
     assert "shop  not indexed yet  index: parse 3/12" in ran.out
     assert json.loads(appliance.asked[0].body) == {"path": "/srv/shop", "project": "default"}
+
+
+@pytest.mark.parametrize(
+    "made", [Reply({"id": "prj_2", "name": "lab"}, status=201), Reply(problem("conflict", "x"), status=409)]
+)
+def test_adding_to_a_project_makes_it_where_it_is_new(appliance: ScriptedServer, line: Line, made: Reply) -> None:
+    appliance.replies |= {"POST /api/v1/projects": made, "POST /api/v1/repos": Reply(REPO, status=202)}
+    assert line("repo", "add", "/srv/shop", "--project", "lab").status == 0
+    assert [json.loads(asked.body) for asked in appliance.asked] == [
+        {"name": "lab"},
+        {"path": "/srv/shop", "project": "lab"},
+    ]
 
 
 def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(appliance: ScriptedServer, line: Line) -> None:
