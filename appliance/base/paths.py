@@ -56,12 +56,12 @@ class ProjectPaths:
 
     @property
     def db(self) -> Path:
-        """Snapshots, blob facts, symbols, generations."""
+        """Facts of blobs, the generations, and which of them is published for each repo."""
         return self.root / "project.db"
 
     @property
     def generations(self) -> Path:
-        """One folder per generation: lexical index, latent space, vector matrix."""
+        """One folder per generation: `generation.db` (files, symbols, what was left out), lexical index, latent space, vectors."""
         return self.root / "generations"
 
     @property
@@ -71,7 +71,7 @@ class ProjectPaths:
 
     @property
     def mirrors(self) -> Path:
-        """Bare repositories of our own: for plain folders, and for fetched remotes."""
+        """Bare repositories of our own: the commits of plain folders."""
         return self.root / "mirrors"
 
 

@@ -16,7 +16,10 @@ class HealthController(Controller):
 
     @get("/", summary="How the appliance is", security=[], responses=documented())
     async def health(self, request: Asked, services: Wired) -> HealthOut:
-        """Return the state of the whole, and of each part to those who are logged in."""
+        """Return the state of the whole, and of each part to those who are logged in.
+
+        The status is 200 whatever that state is: an appliance that is not well can still say so, one that is not there cannot.
+        """
         report = await services.health.report()
         if request.user is None:
             return HealthOut(state=report.state, phase=report.phase, parts=[])
