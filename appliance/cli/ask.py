@@ -13,6 +13,8 @@ from appliance.cli.views import Answer, Evidence, Sentence, Struck
 from appliance.errors import Unavailable
 
 _LINES = 8
+_READING = "The model's reading (where it points is checked, what it says is not):"
+_EXACT = "From the symbol table, exactly; no model was asked:"
 
 
 @click.command()
@@ -28,7 +30,8 @@ def command(
     """Ask QUESTION about the indexed code.
 
     The lines that bear on it come first, each checked to stand there at its commit. The sentences below them are the
-    model's reading: where a sentence points is checked, what it says is not.
+    model's reading: where a sentence points is checked, what it says is not. What the symbol table knows is told from there,
+    exactly, and no model is asked.
     """
     asked = {"question": " ".join(question), "project": project, "repos": list(repos), "prose": not no_prose}
     with connect(loading.load(flags)) as remote:
@@ -50,6 +53,7 @@ class _Paper:
         self._screen = screen
         self._waiting = aside.status("The model reads the evidence…")
         self._sentences = 0
+        self._kind = ""
         self.done = False
 
     def take(self, event: Event) -> None:
@@ -67,6 +71,7 @@ class _Paper:
             self._end(msgspec.json.decode(event.data, type=Answer))
 
     def _evidence(self, answer: Answer) -> None:
+        self._kind = answer.kind
         for evidence in answer.evidence:
             self._card(evidence)
         if not answer.evidence:
@@ -91,9 +96,7 @@ class _Paper:
     def _sentence(self, sentence: Sentence) -> None:
         self._waiting.stop()
         if not self._sentences:
-            self._screen.print(
-                Text("The model's reading (where it points is checked, what it says is not):", style="italic")
-            )
+            self._screen.print(Text(_EXACT if self._kind == "structure" else _READING, style="italic"))
         self._sentences += 1
         cites = "".join(f"[{n}]" for n in sentence.cites)
         self._screen.print(Text.assemble("  ", sentence.text, (f" {cites}", "bold")))
@@ -105,9 +108,7 @@ class _Paper:
     def _end(self, answer: Answer) -> None:
         self._waiting.stop()
         self.done = True
-        if answer.kind == "structure":
-            self._screen.print("Answered from the symbol table; no model was asked.")
-        elif answer.gate is not None and not answer.gate.passed:
+        if answer.gate is not None and not answer.gate.passed:
             self._screen.print(Text(f"No prose: {answer.gate.reason}", style="yellow"))
         for warning in answer.warnings:
             self._screen.print(Text(f"note: {warning}", style="yellow"))

@@ -159,7 +159,7 @@ class Answerer:
                 draft.warnings.append(f"The model broke off: {exc}")
             else:
                 draft.model = ""
-                draft.gate = Gate(False, f"No prose: {exc.message}", overlap=overlap)
+                draft.gate = Gate(False, exc.message, overlap=overlap)
                 draft.warnings.append(f"The model could not be asked: {exc}")
         draft.kind = "prose" if draft.sentences or draft.struck else "evidence"
 
@@ -185,14 +185,14 @@ class Answerer:
     def _gate(self, evidence: _Evidence) -> Gate:
         """Say what is known before a model is asked: passed only means that it may be asked."""
         if not evidence.blocks:
-            return Gate(False, "No prose: nothing that could be read in the index matches the question.")
+            return Gate(False, "nothing that could be read in the index matches the question.")
         overlap = round(evidence.overlap, 3)
         if overlap < LEAST_OVERLAP:
-            reason = f"No prose: the evidence is weak; {overlap:.0%} of the question's words stand in its best lines."
+            reason = f"the evidence is weak: {overlap:.0%} of the question's words stand in its best lines."
             return Gate(False, reason, overlap=overlap)
         if self._chat is None:
-            return Gate(False, "No prose: no chat model is set up.", overlap=overlap)
-        return Gate(True, "The evidence has the question's words.", overlap=overlap)
+            return Gate(False, "no chat model is set up.", overlap=overlap)
+        return Gate(True, "the evidence has the question's words.", overlap=overlap)
 
     def _evidence(self, question: str, gathered: Gathered, texts: Texts) -> _Evidence:
         chosen = pack(gathered, texts=texts, budget_tokens=self._pack_tokens)

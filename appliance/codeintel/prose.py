@@ -110,7 +110,7 @@ async def read(
         await _close(stream)
     if finish == "length" and not reader.complete:
         warnings.append("The model reached its limit of tokens; its last, unfinished sentence was dropped.")
-    yield Outcome(gate or Gate(False, "The model gave no verdict on the evidence."), tuple(warnings))
+    yield Outcome(gate or Gate(False, "the model gave no verdict on the evidence."), tuple(warnings))
 
 
 def probability_of_true(candidates: Sequence[Candidate]) -> float | None:
@@ -129,11 +129,13 @@ def judge_evidence(verdict: Verdict, probability: float | None, *, model: str) -
     """Return whether the model may write: by the probability of its verdict, or, where the engine gives none, its word."""
     if probability is None:
         said = "enough" if verdict.enough else "too little"
-        return Gate(verdict.enough, f"The model called the evidence {said}; the engine gives no probability for that.")
+        return Gate(verdict.enough, f"the model calls the evidence {said}, and its engine gives no probability for that.")
     least = threshold(model)
     if probability >= least:
-        return Gate(True, f"P(enough evidence) is {probability:.2f}, at least {least:.2f}.", probability=probability)
-    return Gate(False, f"P(enough evidence) is {probability:.2f}, under {least:.2f}.", probability=probability)
+        reason = f"the evidence is strong: the model gives it {probability:.2f} where {least:.2f} is asked."
+    else:
+        reason = f"the evidence is weak: the model gives it {probability:.2f} where {least:.2f} is asked."
+    return Gate(probability >= least, reason, probability=probability)
 
 
 class _Reading:

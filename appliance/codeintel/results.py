@@ -101,7 +101,11 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether the evidence was strong enough for prose. ``probability`` is P(true) at the model's `enough_evidence`."""
+    """Whether the evidence was strong enough for prose.
+
+    ``reason`` is a sentence that goes on from ``No prose:``, which each door writes itself. ``probability`` is P(true) at
+    the model's `enough_evidence`.
+    """
 
     passed: bool
     reason: str

@@ -123,7 +123,7 @@ def test_weak_evidence_brings_no_prose(seen: Watched) -> None:
     seen.site.says()
     seen.page.get_by_label("Question").fill(QUESTION)
     seen.page.keyboard.press("Enter")
-    expect(seen.page.locator(".prose")).to_contain_text("No prose: the evidence is weak.")
+    expect(seen.page.locator(".prose")).to_contain_text("No prose: the evidence is weak: the model gives it")
     expect(seen.page.locator("#e1")).to_be_visible()
 
 

@@ -46,7 +46,7 @@ WORDS: Final[Mapping[AnswerKind, Words]] = {
         "The locations are verified; the reading is not.",
         "Nothing that the model wrote could be kept.",
     ),
-    "evidence": Words("No reading", "", "No prose: the evidence is weak."),
+    "evidence": Words("No reading", "", "No prose: the model wrote nothing."),
 }
 
 
@@ -205,7 +205,7 @@ def _freshness(fresh: Freshness) -> str:
 def _silence(words: Words, gate: Gate | None) -> str:
     if gate is None or gate.passed:
         return words.silence
-    return gate.reason if gate.reason.startswith("No prose") else f"{words.silence} {gate.reason}"
+    return f"No prose: {gate.reason}"
 
 
 def _made(answer: Answer) -> str:

@@ -164,7 +164,7 @@ function name(kind) {
 
 function silence(words, gate) {
   if (!gate || gate.passed) return words.silence;
-  return gate.reason.startsWith("No prose") ? gate.reason : `${words.silence} ${gate.reason}`;
+  return `No prose: ${gate.reason}`;
 }
 
 /** Make *text* all that *place* holds, its backquoted names as code; text nodes only. */

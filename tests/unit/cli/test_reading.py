@@ -84,7 +84,17 @@ def test_an_answer_never_calls_prose_verified(appliance: ScriptedServer, line: L
 def test_a_weak_gate_is_told_in_words(appliance: ScriptedServer, line: Line) -> None:
     weak = CARD | {"gate": {"passed": False, "reason": "the evidence is weak"}}
     appliance.replies["POST /api/v1/ask"] = events(("evidence", CARD), ("done", weak))
-    assert "No prose: the evidence is weak" in line("ask", "?").out
+    assert line("ask", "?").out.count("No prose: the evidence is weak") == 1
+
+
+def test_an_answer_from_the_symbol_table_is_not_called_a_model_s(appliance: ScriptedServer, line: Line) -> None:
+    card = CARD | {"kind": "structure"}
+    whole = card | {"sentences": [SENTENCE]}
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", card), ("sentence", SENTENCE), ("done", whole))
+    out = line("ask", "?").out
+    assert "From the symbol table, exactly; no model was asked:\n  It adds up the lines. [1]" in out
+    assert "The model's reading" not in out
+    assert "No prose" not in out
 
 
 def test_a_place_that_was_not_verified_is_marked(appliance: ScriptedServer, line: Line) -> None:

@@ -41,6 +41,10 @@ def events_of(chat: ScriptedChat) -> list[ProseEvent]:
     return asyncio.run(gather())
 
 
+def plain_refusal(reason: str) -> bool:
+    return reason[0].islower() and reason.endswith(".") and not any(word in reason for word in ("prose", "P(", "\n"))
+
+
 def outcome(events: list[ProseEvent]) -> Outcome:
     last = events[-1]
     assert isinstance(last, Outcome)
@@ -64,6 +68,21 @@ def test_the_probability_of_the_verdict_decides_and_not_the_word(probability: fl
     assert gate.passed is passed
     assert gate.probability == pytest.approx(probability)
     assert any(isinstance(event, Sentence) for event in events) is passed
+
+
+@pytest.mark.parametrize("chat", [
+    ScriptedChat(said(GOOD), probability=0.5), ScriptedChat(said(GOOD, enough=False), probability=None), ScriptedChat("{}"),
+])  # fmt: skip
+def test_a_refusal_goes_on_from_no_prose(chat: ScriptedChat) -> None:
+    """Each door writes ``No prose:`` itself: once, and in front of words that anybody understands."""
+    gate = outcome(events_of(chat)).gate
+    assert not gate.passed
+    assert plain_refusal(gate.reason)
+
+
+def test_a_weak_verdict_names_what_is_asked_for() -> None:
+    gate = outcome(events_of(ScriptedChat(said(GOOD), probability=0.5))).gate
+    assert gate.reason == "the evidence is weak: the model gives it 0.50 where 0.60 is asked."
 
 
 def test_below_the_gate_nothing_is_shown_and_the_engine_is_let_go() -> None:
