@@ -67,3 +67,13 @@ def test_no_hollow_place_is_left() -> None:
         for match in hollow.finditer(path.read_text())
     ]
     assert not found
+
+
+def test_nothing_cites_a_label_that_only_its_author_can_look_up() -> None:
+    label = re.compile(r"\bB" + r"R-\d|\"\"\"[A-Z]\d{1,2}\b")
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in tracked("*.py", "*.md")
+        for match in label.finditer(path.read_text())
+    ]
+    assert not found

@@ -64,7 +64,7 @@ def test_the_appliance_lives_from_up_to_down(house: House) -> None:
 
 
 def test_of_two_ups_at_once_one_starts_the_appliance_and_the_other_leaves_it_alone(house: House) -> None:
-    """A8: the loser neither stops the winner nor overwrites what it wrote; each comes with a port of its own to tell by."""
+    """The loser neither stops the winner nor overwrites what it wrote; each comes with a port of its own to tell by."""
     ports = (str(house.port), str(House(house.paths.root).port))
     ups = [_up(house, port) for port in ports]
     statuses = [up.wait(180) for up in ups]

@@ -75,7 +75,7 @@ def test_a_killed_program_comes_back(house: House) -> None:
 
 
 def test_an_engine_that_exits_at_once_ends_failed_with_its_last_words_and_the_web_goes_on(house: House) -> None:
-    """BR-040: no endless restart behind a spinner; the reason is one line away."""
+    """No endless restart behind a spinner; the reason is one line away."""
     house.start(Program("web", STAY, settle=1), Program("engine-chat", DIE, settle=2, retries=1))
     web = house.running("web")
     failed = until(lambda: p if (p := house.program("engine-chat")).state == "failed" else None)
@@ -84,7 +84,7 @@ def test_an_engine_that_exits_at_once_ends_failed_with_its_last_words_and_the_we
 
 
 def test_an_engine_that_always_dies_late_in_its_start_is_not_started_for_ever(house: House) -> None:
-    """BR-040 of what dies while it loads: that counts as a start too, however long it took."""
+    """What dies while it loads: that counts as a start too, however long it took."""
     house.start(Program("engine-chat", DIE_LATE, settle=5, retries=1))
     first = until(lambda: house.program("engine-chat").pid)
     failed = until(lambda: p if (p := house.program("engine-chat")).state == "failed" else None)
@@ -93,7 +93,7 @@ def test_an_engine_that_always_dies_late_in_its_start_is_not_started_for_ever(ho
 
 
 def test_a_start_hands_its_lock_on_and_nobody_gets_in_between(house: House) -> None:
-    """A8: what was looked at before the start still holds after it."""
+    """What was looked at before the start still holds after it."""
     with preflight.data_directory(house.files.paths) as lock:
         launch.prepare([Program("web", STAY, settle=1)], files=house.files)
         launch.start(house.files, environment={}, lock=lock)
@@ -112,7 +112,7 @@ def _free(paths: DataPaths) -> bool | None:
 
 
 def test_a_second_supervisor_on_one_data_directory_is_refused(house: House) -> None:
-    """A8: two workers on one data directory would each believe that its leases are its own."""
+    """Two workers on one data directory would each believe that its leases are its own."""
     house.start(Program("web", STAY, settle=1))
     web = house.running("web")
     with pytest.raises(HostUnfit, match="Another process holds the data directory"):

@@ -76,7 +76,7 @@ def test_an_unknown_command_is_a_usage_error(line: Line) -> None:
 
 
 def test_help_of_every_command_touches_nothing(line: Line) -> None:
-    """BR-025: asking for help once pulled an image."""
+    """Asking for help once pulled an image."""
     for name in COMMANDS:
         assert line(name, "--help").status == 0
     assert [path.name for path in line.data.iterdir()] == ["skellig.toml"]

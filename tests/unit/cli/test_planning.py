@@ -93,7 +93,7 @@ def test_none_runs_no_engine_and_says_what_that_means(tmp_path: Path) -> None:
 
 
 def test_a_processor_without_avx2_is_refused_with_a_way_on(tmp_path: Path) -> None:
-    """BR-029: llama.cpp would die of an illegal instruction."""
+    """Without the look ahead llama.cpp would die of an illegal instruction."""
     with pytest.raises(HostUnfit, match="AVX2") as caught:
         plan(tmp_path, here=(LARGE, MINILM), on=machine(flags=frozenset()))
     assert "none" in caught.value.remedy
@@ -110,13 +110,13 @@ def test_an_embedder_cannot_chat(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_dies_is_tried_a_few_times_only(tmp_path: Path) -> None:
-    """BR-040: at most five starts."""
+    """Five starts at most: an engine that cannot start must not keep a core busy for ever."""
     found = plan(tmp_path, here=(LARGE, MINILM))
     assert all(program.retries < 5 for program in found.programs if program.name.startswith("engine-"))
 
 
 def test_an_engine_counts_as_started_only_after_the_longest_load(tmp_path: Path) -> None:
-    """BR-040: the supervisor forgets the deaths of what has started; a slow disk gives the digest check 20 MB a second."""
+    """The supervisor forgets the deaths of what has started; a slow disk gives the digest check 20 MB a second."""
     settled = {program.name: program.settle for program in plan(tmp_path, here=(LARGE, MINILM)).programs}
     size = Catalog.load().get(LARGE).size
     assert settled["engine-chat"] > LOAD_SECONDS + size / 20_000_000

@@ -61,7 +61,7 @@ def test_a_failed_vital_part_fails_the_whole() -> None:
 
 
 def test_a_part_that_hangs_has_failed_within_the_deadline() -> None:
-    """A9: an engine that hangs must show as failed, not hang the health page."""
+    """An engine that hangs must show as failed, not hang the health page."""
     found = report(Hanging("engine-chat", OK))
     assert found.state == "degraded"
     assert "0.05 s" in found.parts[0].verdict.detail

@@ -27,7 +27,7 @@ def test_a_taken_port_names_who_has_it(taken_port: int) -> None:
 
 
 def test_a_host_that_is_no_address_is_refused_without_a_look_up() -> None:
-    """BR-001: no start-up path may need a name."""
+    """Where there is no network a look-up can hang for minutes: no start-up path may need a name."""
     with pytest.raises(HostUnfit, match=r"not an address"):
         preflight.listening_address(Web(host="skellig.example"))
 

@@ -49,7 +49,7 @@ def test_a_part_that_is_well_is_believed(state: State) -> None:
 
 @pytest.mark.parametrize(("program", "expected"), [("failed", "failed"), ("retrying", "degraded")])
 def test_an_engine_that_cannot_start_says_its_last_words(program: Running, expected: State) -> None:
-    """BR-040: the reason stands in the console and the API, not only in a log."""
+    """The reason stands in the console and the API, not only in a log."""
     found = check("degraded", Scripted(program))
     assert found.state == expected
     assert "error: no such model" in found.detail
