@@ -75,13 +75,15 @@ def _memory(here: Hardware) -> Verdict:
 def _chat(loaded: Loaded, *, catalog: Catalog, store: ModelStore, here: Hardware) -> Verdict:
     chat = loaded.settings.chat
     where = place.read(loading.paths(loaded))
-    name = chat.model if where is None else where.chat
+    name = chat.model if where is None or where.chat == OFF else where.chat
     if name == OFF:
         return Verdict("off", "chat.model is none: answers are evidence without prose.")
     if name != AUTO:
         store.trusted(name)
         return Verdict("ok", f"{name} is here and has its digest.")
     found = choice.choose_chat(catalog, store, here, context=chat.context, slots=chat.slots)
+    if found.model is None:
+        return Verdict("degraded", found.why, "`skellig model list` shows what each model needs.")
     if not found.installed:
         said = f"{found.model.name} is not in the store. {found.why}"
         return Verdict("failed" if found.instead is None else "degraded", said, "Get it with: skellig model pull")

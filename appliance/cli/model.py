@@ -16,6 +16,7 @@ from appliance.config import Loaded
 from appliance.errors import InvalidInput
 from appliance.inference import choice, hardware
 from appliance.inference.catalog import Catalog, Model
+from appliance.inference.hardware import Hardware
 from appliance.inference.pip import PipDownload
 from appliance.inference.pool import AUTO, OFF
 from appliance.inference.sources import Folder, Source, Url, Wheels
@@ -94,7 +95,7 @@ def pull(
     loaded = loading.load(flags)
     catalog = Catalog.load()
     models = _store(loaded, store, catalog)
-    wanted = names or tuple(defaults(loaded, catalog=catalog, store=models))
+    wanted = names or tuple(defaults(loaded, catalog=catalog, store=models, machine=hardware.probe()))
     sources = _sources(folder or loaded.settings.models_from, url)
     for name in wanted:
         with bar(catalog.get(name).title, quiet=as_json) as heard:
@@ -146,13 +147,16 @@ def verify(flags: Flags, *, names: tuple[str, ...], store: Path | None, as_json:
         click.echo("No model is here.")
 
 
-def defaults(loaded: Loaded, *, catalog: Catalog, store: ModelStore) -> Iterator[str]:
-    """Return the models that `skellig up` will want: the chat model, unless off, and the embedder, unless off."""
+def defaults(loaded: Loaded, *, catalog: Catalog, store: ModelStore, machine: Hardware) -> Iterator[str]:
+    """Give the models that `skellig up` wants on *machine*: the chat model, unless off or too large, and the embedder."""
     chat, embed = loaded.settings.chat, loaded.settings.embed
     if chat.model == AUTO:
-        best = choice.choose_chat(catalog, store, hardware.probe(), context=chat.context, slots=chat.slots).model
-        here = (model for model in store.installed() if model.role == "chat" and model.rank >= best.rank)
-        yield next(here, best).name  # one that runs now takes the memory that a choice would look at
+        # What runs now takes the memory that a choice would look at, so that what is here already comes first.
+        here = [model for model in choice.answering(catalog) if store.have(model.name)]
+        found = choice.choose_chat(catalog, store, machine, context=chat.context, slots=chat.slots)
+        wanted = max((model for model in (found.model, *here) if model), key=lambda model: model.rank, default=None)
+        if wanted is not None:
+            yield wanted.name
     elif chat.model != OFF:
         yield chat.model
     if embed.model != OFF:

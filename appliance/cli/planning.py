@@ -80,7 +80,7 @@ def _chat(
         choice.check_fit(model, hardware, context=wanted.context, slots=wanted.slots)
         return model, (f"{model.title}: chat.model asks for it.",)
     found = choice.choose_chat(catalog, store, hardware, context=wanted.context, slots=wanted.slots)
-    if found.installed:
+    if found.model is None or found.installed:
         return found.model, (found.why,)
     if found.instead is None:
         raise NotFound(

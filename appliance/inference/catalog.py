@@ -72,7 +72,7 @@ class Model(_Frozen, frozen=True, kw_only=True):
     """One row of the catalogue. *memory* is resident bytes when loaded, without the cache of a longer context.
 
     *cache* is bytes of key and value cache a token of context. *rank* orders what ``auto`` chooses from, the best
-    last; 0 is never chosen. *dimensions* is 0 but for embedders.
+    last; only models for answers have one. *dimensions* is 0 but for embedders.
     """
 
     name: str
@@ -173,6 +173,8 @@ def _model_problems(model: Model) -> Iterable[str]:
         yield "title and licence must not be empty"
     if model.context <= 0 or model.memory <= 0 or min(model.rank, model.cache) < 0:
         yield "context and memory must be above 0, rank and cache not below 0"
+    if model.rank and model.purpose != "answers":
+        yield "only a model for answers has a rank"
     if not model.file:
         yield "it has no file"
     if model.role not in _ROLES[model.engine]:

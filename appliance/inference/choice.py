@@ -1,4 +1,4 @@
-"""Which chat model this machine can carry, and why, in a sentence."""
+"""Which chat model writes the prose on this machine, and why, in a sentence."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,12 @@ DEFAULT_CONTEXT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The model, and why. *instead* is the best one that is in the store, when *model* itself is not there yet."""
+    """The model, or None where the machine carries none that is made for answers, and why.
 
-    model: Model
+    *instead* is the best one that is in the store, when *model* itself is not there yet.
+    """
+
+    model: Model | None
     why: str
     installed: bool
     instead: Model | None = None
@@ -50,38 +53,52 @@ def check_fit(model: Model, hardware: Hardware, *, context: int = DEFAULT_CONTEX
 def choose_chat(
     catalog: Catalog, store: ModelStore, hardware: Hardware, *, context: int = DEFAULT_CONTEXT, slots: int = 1
 ) -> Choice:
-    """Return the best chat model that this machine carries; raise `HostUnfit` when it carries none."""
+    """Return the best model made for answers that this machine carries, or none, with a way to have prose all the same.
+
+    A small one would be believed and is mostly wrong: it runs only where somebody names it. Raise `HostUnfit` for a
+    processor that can run no engine.
+    """
     check_processor(hardware)
-    ranked = sorted((m for m in catalog.models if m.role == "chat" and m.rank), key=lambda m: m.rank, reverse=True)
-    room = hardware.memory_free - RESERVE
-    fitting = [m for m in ranked if required_memory(m, context=context, slots=slots) <= room]
+    need = {m.name: required_memory(m, context=context, slots=slots) for m in catalog.models if m.role == "chat"}
+    able = sorted(answering(catalog), key=lambda m: m.rank, reverse=True)
+    fitting = [m for m in able if need[m.name] + RESERVE <= hardware.memory_free]
     if not fitting:
-        least = min((required_memory(m, context=context, slots=slots) for m in ranked), default=0) + RESERVE
-        raise HostUnfit(
-            f"No chat model fits: the smallest needs {_gb(least)} of free memory with the rest of the appliance, "
-            f"and {_gb(max(0, hardware.memory_free))} are free.",
-            remedy="Free memory, or set chat.model to `none`: search works without.",
-        )
+        small = max((m for m in catalog.models if m.purpose == "small"), key=lambda m: m.memory, default=None)
+        named = small if small is not None and need[small.name] + RESERVE <= hardware.memory_free else None
+        least = min(able, key=lambda m: need[m.name], default=None)
+        return Choice(None, _why_not(least, named, hardware, needed=need[least.name] + RESERVE if least else 0), False)
     best = fitting[0]
     installed = store.have(best.name)
     instead = None if installed else next((m for m in fitting[1:] if store.have(m.name)), None)
-    return Choice(best, _why(best, ranked, hardware, context=context, slots=slots), installed, instead)
+    return Choice(best, _why(best, hardware, needed=need[best.name]), installed, instead)
 
 
-def _why(best: Model, ranked: list[Model], hardware: Hardware, *, context: int, slots: int) -> str:
-    needed = required_memory(best, context=context, slots=slots)
+def answering(catalog: Catalog) -> list[Model]:
+    """Return the models that ``auto`` chooses from: those made for answers."""
+    return [m for m in catalog.models if m.role == "chat" and m.purpose == "answers"]
+
+
+def _why(best: Model, hardware: Hardware, *, needed: int) -> str:
     cores = f"{hardware.cores} core{'s' if hardware.cores != 1 else ''}"
     sentence = (
         f"{best.title} is the best that fits: it needs about {_gb(needed)}, "
         f"{_gb(hardware.memory_free)} of memory are free, on {cores}."
     )
-    if best.purpose == "answers":
+    if hardware.cores > 1:
         return sentence
-    larger = next((m for m in ranked if m.purpose == "answers"), None)
-    if larger is None:
-        return sentence
-    wanted = required_memory(larger, context=context, slots=slots) + RESERVE
-    return f"{sentence} It is too small for good answers: those need {larger.title} and {_gb(wanted)} of free memory."
+    return f"{sentence} With one core the first words of an answer take about twice as long as with two."
+
+
+def _why_not(least: Model | None, named: Model | None, hardware: Hardware, *, needed: int) -> str:
+    if least is None:
+        return "The catalogue has no model made for answers, so answers are evidence without prose."
+    sentence = (
+        f"No model made for answers fits: {least.title} needs {_gb(needed)} of free memory with the rest of the appliance, "
+        f"and {_gb(max(0, hardware.memory_free))} are free, so answers are evidence without prose. Free memory to have prose"
+    )
+    if named is None:
+        return f"{sentence}."
+    return f"{sentence}, or name a small model, which is often wrong: SKELLIG_CHAT__MODEL={named.name}."
 
 
 def _gb(count: int) -> str:

@@ -7,8 +7,9 @@ import pytest
 from appliance.base.paths import DataPaths
 from appliance.cli import planning
 from appliance.cli.flags import Flags
+from appliance.cli.model import defaults
 from appliance.cli.planning import Plan
-from appliance.config import Chat, Embed, Settings
+from appliance.config import Chat, Embed, Loaded, Settings
 from appliance.errors import HostUnfit, NotFound
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import LOAD_SECONDS
@@ -79,10 +80,38 @@ def test_a_missing_embedder_names_the_command_that_gets_it(tmp_path: Path) -> No
         plan(tmp_path, here=(LARGE,))
 
 
-def test_a_smaller_model_that_is_here_is_used_and_said(tmp_path: Path) -> None:
-    found = plan(tmp_path, here=(SMALL, MINILM))
-    assert found.chat == SMALL
-    assert f"{LARGE} is not in the store" in found.notes[1]
+def test_a_small_model_that_is_here_is_not_used_for_answers(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=rf"skellig model pull {LARGE}"):
+        plan(tmp_path, here=(SMALL, MINILM))
+
+
+def test_a_small_model_runs_where_it_is_named(tmp_path: Path) -> None:
+    assert plan(tmp_path, chat=Chat(model=SMALL), here=(SMALL, MINILM)).chat == SMALL
+
+
+def test_a_machine_too_small_for_answers_runs_without_and_says_why(tmp_path: Path) -> None:
+    found = plan(tmp_path, here=(LARGE, SMALL, MINILM), on=machine(memory=2_500_000_000))
+    assert names(found) == ["web", "worker", "engine-embed"]
+    assert found.chat == "none"
+    assert "evidence without prose" in found.notes[0]
+    assert f"SKELLIG_CHAT__MODEL={SMALL}" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("here", "memory", "wanted"),
+    [
+        ((), 16_000_000_000, [LARGE, MINILM]),
+        ((LARGE, MINILM), 900_000_000, [LARGE, MINILM]),
+        ((SMALL,), 900_000_000, [MINILM]),
+        ((SMALL,), 16_000_000_000, [LARGE, MINILM]),
+    ],
+    ids=["nothing-here", "running-already", "too-small", "only-a-small-one-here"],
+)
+def test_what_is_pulled_is_what_runs(tmp_path: Path, here: tuple[str, ...], memory: int, wanted: list[str]) -> None:
+    """`make up` is run again beside an appliance whose own engine takes the memory."""
+    loaded = Loaded(Settings(data=tmp_path), {})
+    store = installed(DataPaths(tmp_path).models, *here)
+    assert list(defaults(loaded, catalog=Catalog.load(), store=store, machine=machine(memory=memory))) == wanted
 
 
 def test_none_runs_no_engine_and_says_what_that_means(tmp_path: Path) -> None:
