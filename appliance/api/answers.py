@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from appliance.api.schemas import FreshnessOut, Input, Name, Output, href, shown
-from appliance.base.paths import display
+from appliance.api.found import LinesOut, Numbered, PlaceOut, lines_of, place_of
+from appliance.api.schemas import FreshnessOut, Input, Name, Output, shown
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
 from appliance.services import DEFAULT_PROJECT
 
@@ -19,68 +19,24 @@ class AskIn(Input):
     prose: bool = Field(True, description="Whether the model may write sentences about the evidence.")
 
 
-class EvidenceOut(Output):
+class EvidenceOut(LinesOut, Numbered):
     """Lines that bear on the question."""
 
-    n: int
-    repo: str
-    repo_name: str
-    path: str
-    start_line: int
-    end_line: int
-    blob: str
-    commit: str
-    verified: bool
-    href: str
-    symbol: str
-    kind: str
     text: str
 
     @classmethod
     def of(cls, citation: Citation) -> "EvidenceOut":
         """Return *citation* with its lines."""
-        span = citation.span
-        return cls(
-            n=citation.n,
-            repo=span.repo,
-            repo_name=span.repo_name,
-            path=display(span.path),
-            start_line=span.start_line,
-            end_line=span.end_line,
-            blob=span.blob,
-            commit=span.commit,
-            verified=span.verified,
-            href=href(span),
-            symbol=display(citation.symbol),
-            kind=citation.kind,
-            text=shown(citation.text),
-        )
+        return cls(n=citation.n, **lines_of(citation), text=shown(citation.text))
 
 
-class CitationOut(Output):
-    """Where a numbered span lies. ``verified`` speaks of the location, never of prose about it."""
-
-    n: int
-    path: str
-    start_line: int
-    end_line: int
-    blob: str
-    commit: str
-    verified: bool
+class CitationOut(PlaceOut, Numbered):
+    """Where a numbered span lies."""
 
     @classmethod
     def of(cls, citation: Citation) -> "CitationOut":
         """Return the place of *citation*."""
-        span = citation.span
-        return cls(
-            n=citation.n,
-            path=display(span.path),
-            start_line=span.start_line,
-            end_line=span.end_line,
-            blob=span.blob,
-            commit=span.commit,
-            verified=span.verified,
-        )
+        return cls(n=citation.n, **place_of(citation.span))
 
 
 class SentenceOut(Output):

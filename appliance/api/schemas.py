@@ -1,14 +1,12 @@
 """What goes over the wire, as types: the OpenAPI document is made from them."""
 
-import os
 from typing import Annotated, Literal
-from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo
-from appliance.codeintel.results import Freshness, Hit, SearchResponse, Signal, Span
+from appliance.codeintel.results import Freshness
 from appliance.codeintel.source.base import LeftOut
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.jobs.queue import Job, JobEvent, JobState
@@ -277,77 +275,6 @@ class FreshnessOut(Output):
         )
 
 
-class HitOut(Output):
-    """One search result."""
-
-    repo: str
-    repo_name: str
-    path: str
-    start_line: int
-    end_line: int
-    blob: str
-    commit: str
-    verified: bool
-    href: str
-    symbol: str
-    kind: str
-    language: str
-    score: float
-    why: list[str]
-    text: str
-
-    @classmethod
-    def of(cls, hit: Hit) -> "HitOut":
-        """Return *hit* for the wire."""
-        span = hit.span
-        return cls(
-            repo=span.repo,
-            repo_name=span.repo_name,
-            path=display(span.path),
-            start_line=span.start_line,
-            end_line=span.end_line,
-            blob=span.blob,
-            commit=span.commit,
-            verified=span.verified,
-            href=href(span),
-            symbol=display(hit.symbol),
-            kind=hit.kind,
-            language=hit.language,
-            score=hit.score,
-            why=[display(reason) for reason in hit.why],
-            text=shown(hit.text),
-        )
-
-
-class SearchOut(Output):
-    """Results, best first, and what they rest on."""
-
-    query: str
-    hits: list[HitOut]
-    total: int = Field(description="Candidates that were ranked.")
-    truncated: bool
-    next_offset: int | None
-    signals: list[Signal]
-    freshness: list[FreshnessOut]
-    warnings: list[str]
-    timings: dict[str, float] = Field(description="Milliseconds by step.")
-
-    @classmethod
-    def of(cls, response: SearchResponse, *, offset: int) -> "SearchOut":
-        """Return *response*, which began at *offset*, for the wire."""
-        return cls(
-            query=shown(response.query),
-            hits=[HitOut.of(hit) for hit in response.hits],
-            total=response.total,
-            truncated=response.truncated,
-            next_offset=offset + len(response.hits) if response.truncated and response.hits else None,
-            signals=list(response.signals),
-            freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
-            warnings=[display(warning) for warning in response.warnings],
-            timings=response.timings,
-        )
-
-
 class PartOut(Output):
     """How one part of the appliance is."""
 
@@ -368,9 +295,3 @@ class HealthOut(Output):
 def shown(text: str) -> str:
     """Return *text* without lone surrogates, which UTF-8 cannot carry; line ends stay."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def href(span: Span) -> str:
-    """Return the address that gives the lines of *span*: also for a path that is not UTF-8."""
-    query = urlencode({"commit": span.commit, "start": span.start_line, "end": span.end_line})
-    return f"/api/v1/repos/{quote(span.repo, safe='')}/file?path={quote(os.fsencode(span.path), safe='/')}&{query}"

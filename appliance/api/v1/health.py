@@ -18,7 +18,7 @@ class HealthController(Controller):
     async def health(self, request: Asked, services: Wired) -> HealthOut:
         """Return the state of the whole, and of each part to those who are logged in.
 
-        The status is 200 whatever that state is: an appliance that is not well can still say so, one that is not there cannot.
+        The status is 200 whatever that state is: an appliance that is not well can still say so.
         """
         report = await services.health.report()
         if request.user is None:

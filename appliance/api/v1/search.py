@@ -6,8 +6,8 @@ from litestar import Controller, get
 from litestar.params import QueryParameter
 
 from appliance import errors
+from appliance.api.found import SearchOut
 from appliance.api.problems import documented
-from appliance.api.schemas import SearchOut
 from appliance.api.v1.scopes import scope_of
 from appliance.services import DEFAULT_PROJECT
 from appliance.web.wiring import Wired
