@@ -1,11 +1,14 @@
 """The console in a browser: login, repositories, search, answers, keys."""
 
 import re
+import time
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.site import Site, Watched, watched
+from tests.support.repos import commit, make_repo
 
 pytestmark = pytest.mark.browser
 
@@ -105,6 +108,48 @@ def test_a_citation_opens_exactly_the_cited_lines(seen: Watched) -> None:
     hot = seen.page.locator(".code li.hot")
     assert hot.locator("a").all_inner_texts() == numbers
     assert hot.locator("code").all_inner_texts() == lines
+
+
+def test_a_repository_of_another_project_is_asked_in_its_own_and_says_how_far_behind_it_is(
+    seen: Watched, tmp_path: Path
+) -> None:
+    source = make_repo(tmp_path, {"keys.py": "def derive_key():\n    return 1\n"}, name="vault")
+    own = {"origin": seen.site.url}
+    assert seen.page.request.post(f"{seen.site.url}/api/v1/projects", data={"name": "lab"}, headers=own).ok
+    added = seen.page.request.post(
+        f"{seen.site.url}/api/v1/repos", data={"path": str(source), "project": "lab"}, headers=own
+    ).json()
+    seen.open(f"/repos/{added['id']}")
+    seen.page.locator(".facts").wait_for()
+    commit(source, {"more.py": "x = 1\n"})
+    end = time.monotonic() + 20
+    while not seen.page.get_by_text("1 commit behind").count():  # a count is believed for two seconds
+        assert time.monotonic() < end
+        seen.open(f"/repos/{added['id']}")
+    for choice in ("vault", "All of lab"):
+        seen.open("/ask")
+        seen.page.get_by_label("in", exact=True).select_option(label=choice)
+        seen.page.get_by_label("Question").fill("Where is derive_key defined?")
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator("#e1")).to_contain_text("keys.py")
+        expect(seen.page.locator(".strip")).to_contain_text("1 commit behind")
+
+
+def test_a_search_that_fails_says_why_in_the_place_of_its_results(seen: Watched) -> None:
+    seen.expected += ["400 (Bad Request)", "Response Status Error Code 400"]
+    seen.open("/search?q=JobQueue")
+    seen.page.get_by_role("searchbox").fill("repo:nothing JobQueue")
+    seen.page.get_by_role("button", name="Search").click()
+    expect(seen.page.locator("#results").get_by_role("alert")).to_contain_text("fits no repository")
+
+
+def test_the_login_warns_where_a_browser_would_drop_the_session(browser: Browser, site: Site) -> None:
+    with watched(browser, site) as seen:
+        seen.open("/login")
+        expect(seen.page.locator("#insecure")).to_be_hidden()
+        seen.page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false })")
+        seen.open("/login")
+        expect(seen.page.locator("#insecure")).to_contain_text("SSH tunnel")
 
 
 def test_stop_ends_the_reading_and_keeps_the_evidence(seen: Watched) -> None:
