@@ -23,6 +23,6 @@ class Principal:
         if permission not in self.permissions:
             raise Forbidden(
                 f"{self.name} may not do this: it needs the permission to {permission}.",
-                remedy="Ask an administrator for a key that has it.",
+                remedy="Log in, or use the command line's own key: they may do everything.",
                 permission=permission,
             )
