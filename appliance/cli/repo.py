@@ -1,6 +1,8 @@
 """``skellig repo``: which repositories are indexed, and how that goes."""
 
 import contextlib
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -11,10 +13,11 @@ from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
-from appliance.cli.views import Job, LeftOutPage, Repo
+from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
 from appliance.errors import Conflict
 
 _PAGE = 100
+_NAMED = 200  # files left out that are named at the end of a wait; `skellig repo left-out` names every one
 _DEFAULT = "default"
 
 
@@ -28,7 +31,7 @@ def command() -> None:
 @click.option("--name", help="What to call it; default: the folder's name.")
 @click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
-@click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and say what was left out.")
+@click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and name what was left out.")
 @output.json_option
 @click.pass_obj
 def add(flags: Flags, *, path: Path, name: str | None, project: str, branch: str | None, waits: bool, as_json: bool) -> None:
@@ -122,14 +125,7 @@ def remove(flags: Flags, *, repo: str, as_json: bool) -> None:
 def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> None:
     """List every file of REPO that the index does not hold, and why."""
     with _remote(flags) as remote:
-        items, offset = [], 0
-        while True:
-            query: dict[str, Value] = {"reason": reason, "limit": _PAGE, "offset": offset}
-            page = remote.get(f"repos/{repo}/left-out", LeftOutPage, **query)
-            items += page.items
-            if page.next_offset is None:
-                break
-            offset = page.next_offset
+        items = list(_left_out(remote, repo, reason=reason))
     if as_json:
         output.print_json(items)
         return
@@ -210,12 +206,22 @@ def _indexed(remote: Remote, job: Job) -> Repo:
 def _print_left_out(remote: Remote, repo: Repo) -> None:
     if repo.index is None:
         return
-    screen = output.screen()
+    screen, room = output.screen(), _NAMED
     for reason, count in sorted(repo.index.left_out.items()):
-        page = remote.get(f"repos/{repo.id}/left-out", LeftOutPage, reason=reason, limit=5)
-        names = ", ".join(item.path for item in page.items)
-        more = ", …" if count > len(page.items) else ""
-        screen.print(Text(f"  left out, {reason} ({count:,}): {names}{more}", style="dim"))
+        found = [item.path for item in islice(_left_out(remote, repo.id, reason=reason), room)]
+        room -= len(found)
+        named = f": {', '.join(found)}" if found else ""
+        more = f" … and {count - len(found):,} more: skellig repo left-out {repo.name}" if count > len(found) else ""
+        screen.print(Text(f"  left out, {reason} ({count:,}){named}{more}", style="dim"))
+
+
+def _left_out(remote: Remote, repo: str, *, reason: str | None) -> Iterator[LeftOut]:
+    offset: int | None = 0
+    while offset is not None:
+        query: dict[str, Value] = {"reason": reason, "limit": _PAGE, "offset": offset}
+        page = remote.get(f"repos/{repo}/left-out", LeftOutPage, **query)
+        yield from page.items
+        offset = page.next_offset
 
 
 def _remote(flags: Flags) -> Remote:

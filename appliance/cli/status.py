@@ -21,6 +21,7 @@ from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import ProgramState, Supervisor
 
 _DOWN = 8  # as `Unavailable` has it
+_NOT_UP = {"down", "orphaned", "failed"}
 _JOBS = 20
 
 
@@ -46,14 +47,14 @@ class Status:
 @output.json_option
 @click.pass_obj
 def command(flags: Flags, *, as_json: bool) -> None:
-    """Say what runs, what is indexed, and what works. The exit status is 0 while the appliance runs, else 8."""
+    """Say what runs, what is indexed, and what works. The exit status is 0 while the appliance answers, else 8."""
     loaded = loading.load(flags)
     status = look(loaded)
     if as_json:
         output.print_json(status)
     else:
         _show(output.screen(), status)
-    if status.state in {"down", "orphaned"}:
+    if status.state in _NOT_UP:
         raise click.exceptions.Exit(_DOWN)
 
 

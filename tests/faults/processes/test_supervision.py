@@ -1,8 +1,10 @@
 """Claims about real supervised processes, with tiny stand-in programs: what dies comes back, what cannot start says why."""
 
 import contextlib
+import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +14,10 @@ from typing import TypeVar
 import pytest
 
 from appliance.base.paths import DataPaths
+from appliance.cli import place
+from appliance.cli.exits import guarded
+from appliance.cli.main import skellig
+from appliance.config import Web
 from appliance.errors import Conflict, HostUnfit, Unavailable
 from appliance.ops import launch, preflight, strays
 from appliance.ops.programs import Program, RunFiles
@@ -109,6 +115,21 @@ def _free(paths: DataPaths) -> bool | None:
     with contextlib.suppress(Conflict), preflight.data_directory(paths):
         return True
     return None
+
+
+def test_status_where_the_web_process_does_not_answer_is_failed_and_not_0(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A monitor that looks at the exit status alone must see it."""
+    house.start(Program("web", STAY, settle=1))
+    house.running("web")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place.write(place.of(Web(port=port), chat="none", embed="none"), paths=house.files.paths)
+    (house.files.paths.root / "skellig.toml").touch()
+    root = str(house.files.paths.root)
+    assert guarded(skellig, ["--data", root, "--config", f"{root}/skellig.toml", "status", "--json"]) == 8
+    assert json.loads(capsys.readouterr().out)["state"] == "failed"
 
 
 def test_a_second_supervisor_on_one_data_directory_is_refused(house: House) -> None:

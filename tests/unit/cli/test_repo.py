@@ -22,6 +22,12 @@ RUNNING = JOB | {"state": "running", "progress": {"phase": "parse", "done": 3, "
 PAGE = {"items": [{"path": "a.png", "reason": "binary", "detail": ""}], "total": 1, "next_offset": None}
 
 
+def page(*paths: str) -> dict[str, object]:
+    """Return a last page of files left out."""
+    items = [{"path": path, "reason": "binary", "detail": ""} for path in paths]
+    return {"items": items, "total": len(paths), "next_offset": None}
+
+
 def test_adding_says_what_works_on_it(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies["POST /api/v1/repos"] = Reply(REPO | {"job": RUNNING}, status=202)
     ran = line("repo", "add", "/srv/shop")
@@ -47,13 +53,32 @@ def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(applianc
         "POST /api/v1/repos": Reply(REPO, status=202),
         "GET /api/v1/jobs/job_1": [Reply(RUNNING), Reply(JOB | {"state": "done"})],
         "GET /api/v1/repos/repo_1": Reply(INDEXED),
-        "GET /api/v1/repos/repo_1/left-out": Reply(PAGE),
+        "GET /api/v1/repos/repo_1/left-out": [
+            Reply(PAGE | {"next_offset": 1}),
+            Reply(page("b.png")),
+            Reply(page("big.sql")),
+        ],
     }
     ran = line("repo", "add", "/srv/shop", "--wait")
     assert ran.status == 0
     assert "12 files, 3,400 lines at main cccccccccc, current, 3 files left out, vectors 25%" in ran.out
-    assert "left out, binary (2): a.png, …" in ran.out
-    assert "left out, oversize (1)" in ran.out
+    assert "left out, binary (2): a.png, b.png\n" in ran.out
+    assert "left out, oversize (1): big.sql\n" in ran.out
+
+
+def test_waiting_names_files_left_out_up_to_a_bound_and_then_counts_them(appliance: ScriptedServer, line: Line) -> None:
+    left_out = {"binary": 150, "oversize": 120, "vendored": 9}
+    pages = [page(*(f"{kind}{n}" for n in range(count))) for kind, count in left_out.items()]
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
+        "GET /api/v1/repos/repo_1": Reply(INDEXED | {"index": INDEX | {"left_out": left_out}}),
+        "GET /api/v1/repos/repo_1/left-out": [Reply(one) for one in pages],
+    }
+    out = " ".join(line("repo", "add", "/srv/shop", "--wait").out.split())
+    assert "binary149 left out, oversize (120): oversize0, " in out
+    assert "oversize49 … and 70 more: skellig repo left-out shop" in out
+    assert "left out, vendored (9) … and 9 more: skellig repo left-out shop" in out
 
 
 def test_a_failed_index_ends_the_wait_with_the_reason(appliance: ScriptedServer, line: Line) -> None:
