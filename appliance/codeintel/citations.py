@@ -100,7 +100,7 @@ def cite(places: Sequence[Place], *, texts: Texts) -> tuple[tuple[Citation, ...]
 
 
 def excerpt(span: Span, *, texts: Texts) -> str:
-    """Return the lines of *span*, joined, or "" if they cannot be read: `verify` has warned of that."""
+    """Return the lines of *span*, joined, or "" if they cannot be read: `verify` does not call it verified then."""
     try:
         lines = texts.lines(span.repo, span.blob)
     except (ApplianceError, OSError):

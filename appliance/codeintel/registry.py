@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,15 +180,18 @@ class Registry:
         self._db.close()
 
     def _probe(self, repo: Repo) -> None:
-        source = self.open(repo)
+        mirror = self._mirror(repo)
+        make_directory(mirror.parent)
+        aside = Path(tempfile.mkdtemp(prefix=".probe-", dir=mirror.parent))  # whoever tidies takes a mirror without a repo
         try:
-            if repo.branch or not isinstance(source, FolderSource):  # to look at a whole folder is work for a job
-                source.snapshot(repo.branch)
-        except BaseException:
-            shutil.rmtree(self._mirror(repo), ignore_errors=True)
-            raise
+            source = open_source(repo.source, mirror=aside / mirror.name, limits=self._limits)
+            try:
+                if repo.branch or not isinstance(source, FolderSource):  # to look at a whole folder is work for a job
+                    source.snapshot(repo.branch)
+            finally:
+                source.close()
         finally:
-            source.close()
+            shutil.rmtree(aside, ignore_errors=True)
 
     def _refuse_taken(self, repo: Repo) -> None:
         with self._db.read() as conn:

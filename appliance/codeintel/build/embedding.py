@@ -14,6 +14,7 @@ from appliance.base.paths import DataPaths
 from appliance.codeintel.build.growing import GrowingMatrix
 from appliance.codeintel.build.patience import PatientEmbedder
 from appliance.codeintel.build.texts import ChunkText, chunk_texts
+from appliance.codeintel.build.tidying import tidy_vectors
 from appliance.codeintel.needs import Check, Embedder, Progress
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Source
@@ -22,7 +23,7 @@ from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.matrix import VectorState, quantise
 from appliance.codeintel.store.vectors import VectorStore
 from appliance.errors import NotFound
-from appliance.ids import RepoId
+from appliance.ids import ProjectId, RepoId
 
 _BATCH = 16  # texts: somebody who waits for an answer waits for one batch at most
 _PUBLISH_CHUNKS = 2_000
@@ -90,6 +91,11 @@ class VectorFiller:
                 _log.info("embed.filled", repo=known.id, generation=published.generation, embedded=embedded, failed=failed)
             vectors.compact()
         return embedded
+
+    def tidy(self, project: ProjectId) -> None:
+        """Remove the vectors that no generation of *project* uses; not while a `fill` is under way."""
+        with closing(CodeStore(self._paths.project(project))) as store:
+            tidy_vectors(store)
 
     def _grow(self, matrix: GrowingMatrix, generation: Generation, work: _Work) -> int:
         """Embed what is pending, until nothing is or the generation is not the published one any more."""

@@ -11,6 +11,7 @@ from appliance.errors import ApplianceError, EngineUnavailable
 
 _TRIES = 3
 _PAUSE_S = 0.5  # after a first failure; doubled after each further one
+_HARMLESS = "a"
 
 Vectors = npt.NDArray[np.float32]
 
@@ -27,18 +28,12 @@ class PatientEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text; a row of nan for a text that the engine refuses, even alone.
 
-        Raise `EngineUnavailable` when it answers not one of several texts.
+        Raise `EngineUnavailable` when the engine is away: then no text is to blame, and all of them are for later.
         """
         try:
             return self._patiently(texts)
-        except ApplianceError as exc:
-            if len(texts) == 1 and not isinstance(exc, EngineUnavailable):
-                return self._nothing(1)
-            cause = exc
-        rows = [self._alone(text) for text in texts]
-        if isinstance(cause, EngineUnavailable) and all(np.isnan(row).any() for row in rows):
-            raise cause
-        return np.concatenate(rows)
+        except ApplianceError:
+            return np.concatenate([self._alone(text) for text in texts])
 
     def close(self) -> None:
         """End the event loop."""
@@ -58,7 +53,10 @@ class PatientEmbedder:
     def _alone(self, text: str) -> Vectors:
         self._check()
         try:
-            return self._once([text])
+            return self._patiently([text])
+        except EngineUnavailable:
+            self._once([_HARMLESS])  # raises as well when the engine is away, as after a restart; else it is the text
+            return self._nothing(1)
         except ApplianceError:
             return self._nothing(1)
 

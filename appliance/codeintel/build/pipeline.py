@@ -16,6 +16,7 @@ from appliance.codeintel.build.finishing import finish
 from appliance.codeintel.build.parsing import FactFinder
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
+from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
@@ -24,6 +25,7 @@ from appliance.codeintel.source.filters import flags
 from appliance.codeintel.source.walk import survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
 from appliance.config import Index
 from appliance.errors import ApplianceError, Cancelled, MalformedContent, StorageFault, StoreCorrupt
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
@@ -65,10 +67,15 @@ class Indexer:
         return info
 
     def tidy(self, project: ProjectId) -> None:
-        """Remove what removed repos and dead attempts left on the disk; raise `Conflict` while the project is indexed."""
+        """Remove what removed repos and dead attempts left on the disk, but for vectors: `VectorFiller.tidy` has those.
+
+        Raise `Conflict` while the project is indexed.
+        """
         paths = self._paths.project(project)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
+            tidy_mirrors(paths.mirrors, self._registry, project)
+            tidy_facts(store, self._registry, project)
 
     def _attempt(self, repo: Repo, *, progress: Progress, check: Check) -> GenerationInfo:
         paths = self._paths.project(repo.project)
@@ -89,19 +96,19 @@ class Indexer:
         store.sweep()
 
     def _reused(self, store: CodeStore, repo: Repo, snapshot: Snapshot) -> GenerationInfo | None:
-        found = store.same_tree(snapshot.tree, recipe=self._recipe)
-        if found is None:
-            return None
-        folder, like = found
+        now = store.published(repo.id)
         try:
+            found = store.same_tree(snapshot.tree, recipe=self._recipe)
+            if found is None:
+                return None
+            folder, like = found
             Generation(store.paths.generations / folder, like)
+            current = store.info(now.generation) if now is not None and now.folder == folder else None
         except StoreCorrupt:
             return None
-        now = store.published(repo.id)
-        if now is not None and now.folder == folder:
-            current = store.info(now.generation)
-            if (current.commit, current.branch) == (snapshot.commit, snapshot.branch):
-                return current
+        _mend_vectors(store, folder, like)
+        if current is not None and (current.commit, current.branch) == (snapshot.commit, snapshot.branch):
+            return store.info(current.id)
         info = msgspec.structs.replace(
             like,
             id=self._new_id(),
@@ -183,6 +190,20 @@ class Indexer:
     @staticmethod
     def _new_id() -> GenerationId:
         return GenerationId(new_id("gen"))
+
+
+def _mend_vectors(store: CodeStore, folder: str, like: GenerationInfo) -> None:
+    """Forget the vector matrix of *folder* if it cannot be read: it is filled again from the vectors that are stored."""
+    row = store.matrix(folder)
+    if row is None:
+        return
+    try:
+        matrix = VectorMatrix.open(matrix_folder(store.paths.generations / folder, row.serial), model=row.model)
+        if len(matrix.state) == like.chunks:
+            return
+    except StoreCorrupt:
+        _log.warning("index.vectors_unreadable", folder=folder)
+    store.forget_matrix(folder)
 
 
 def _refuse_nothing(left_out: Mapping[str, int] | None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +18,8 @@ from appliance.codeintel.query.signals import Floats, Signals, collect, joined
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Freshness, Scope
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.generations import Generations
-from appliance.errors import EngineUnavailable, NotFound
+from appliance.codeintel.store.generations import Generations, counted
+from appliance.errors import ApplianceError, EngineUnavailable, NotFound, StoreCorrupt
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
 _WORDS_ALONE = "results rest on words alone."
@@ -84,13 +85,13 @@ class Gatherer:
         """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
         times = [self._clock.monotonic()]
         parts, warnings = await asyncio.to_thread(self._open, query, scope)
-        asking = [asyncio.create_task(asyncio.to_thread(self._generations.freshness, part.repo.id)) for part in parts]
+        counting = [self._count(part) for part in parts]
         times.append(self._clock.monotonic())
         vector, unembedded = await self._embed(query, parts)
         times.append(self._clock.monotonic())
-        signals, part, ranking = await asyncio.to_thread(_candidates, query, parts, vector)
+        found = await asyncio.to_thread(_candidates, query, parts, vector)
         times.append(self._clock.monotonic())
-        parts = await _dated(parts, asking, within=self._patience.behind)
+        parts = await asyncio.to_thread(_dated, parts, counting, within=self._patience.behind)
         times.append(self._clock.monotonic())
         steps = ("open", "embed", "rank", "freshness")
         timings = {
@@ -99,10 +100,10 @@ class Gatherer:
         return Gathered(
             query=query,
             parts=tuple(parts),
-            signals=signals,
-            part=part,
-            ranking=ranking,
-            warnings=(*warnings, *_staleness(parts)),
+            signals=found.signals,
+            part=found.part,
+            ranking=found.ranking,
+            warnings=(*warnings, *found.warnings, *_staleness(parts)),
             vector_warnings=(*_unfilled(parts), *unembedded),
             timings=timings,
         )
@@ -116,6 +117,7 @@ class Gatherer:
             raise NotFound("The filters leave no repository to search.", remedy="Take back a repo: filter.")
         parts: list[Part] = []
         warnings: list[str] = []
+        broken: list[ApplianceError] = []
         for repo in wanted:
             try:
                 generation = self._generations.published(repo.id)
@@ -123,11 +125,20 @@ class Gatherer:
                 if len(wanted) == 1:
                     raise
                 warnings.append(f"{repo.name} is not indexed yet: nothing of it can be found.")
-                continue
-            parts.append(Part(repo, generation, _undated(repo, generation)))
+            except ApplianceError as exc:
+                broken.append(exc)
+                warnings.append(_unreadable(repo, exc))
+            else:
+                parts.append(Part(repo, generation, _undated(repo, generation)))
+        if not parts and broken:
+            raise broken[0]
         if not parts:
             raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
         return parts, warnings
+
+    def _count(self, part: Part) -> "Future[int | None]":
+        info = part.generation.info
+        return self._generations.behind(part.repo.id, branch=info.branch, commit=info.commit)
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
         if self._embedder is None:
@@ -155,16 +166,36 @@ class Gatherer:
         return _Vector(model, values), warnings
 
 
-def _candidates(
-    query: ParsedQuery, parts: Sequence[Part], vector: _Vector | None
-) -> tuple[Signals, npt.NDArray[np.int64], Ranking]:
-    each = []
-    for part in parts:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    signals: Signals
+    part: npt.NDArray[np.int64]
+    ranking: Ranking
+    warnings: tuple[str, ...]
+
+
+def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | None) -> _Found:
+    """Rank what each of *parts* has; one whose index turns out to be damaged has nothing, unless it is the only one."""
+    each: dict[int, Signals] = {}
+    broken: list[StoreCorrupt] = []
+    warnings: list[str] = []
+    for number, part in enumerate(parts):
         generation = part.generation
         values = None if vector is None else vector.of(generation)
-        each.append(collect(generation, query, vector=values, within=chunks_for(query, generation)))
-    signals = joined(each, sizes=[len(part.generation.files) for part in parts])
-    return signals, np.repeat(np.arange(len(parts)), [len(one) for one in each]), rank(signals, query)
+        try:
+            each[number] = collect(generation, query, vector=values, within=chunks_for(query, generation))
+        except StoreCorrupt as exc:
+            broken.append(exc)
+            warnings.append(_unreadable(part.repo, exc))
+    if broken and not each:
+        raise broken[0]
+    signals = joined(list(each.values()), sizes=[len(parts[number].generation.files) for number in each])
+    part_of = np.repeat(np.array(list(each)), [len(one) for one in each.values()])
+    return _Found(signals, part_of, rank(signals, query), tuple(warnings))
+
+
+def _unreadable(repo: Repo, error: ApplianceError) -> str:
+    return f"{repo.name} cannot be searched now: {error}"
 
 
 def _undated(repo: Repo, generation: Generation) -> Freshness:
@@ -181,26 +212,16 @@ def _undated(repo: Repo, generation: Generation) -> Freshness:
     )
 
 
-async def _dated(parts: Sequence[Part], asking: "Sequence[asyncio.Task[Freshness]]", *, within: float) -> list[Part]:
+def _dated(parts: Sequence[Part], counting: "Sequence[Future[int | None]]", *, within: float) -> list[Part]:
     """Return *parts* with how far behind each is, where its repository answers in time.
 
     A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
     """
-    if asking:
-        await asyncio.wait(asking, timeout=within)
-    dated = []
-    for part, task in zip(parts, asking, strict=True):
-        task.add_done_callback(_heard)
-        told = task.result() if task.done() and task.exception() is None else None
-        same = told is not None and told.generation == part.freshness.generation
-        dated.append(replace(part, freshness=told) if told is not None and same else part)
-    return dated
-
-
-def _heard(task: "asyncio.Task[Freshness]") -> None:
-    """Take note of an error that nobody waits for any more: asyncio would print it."""
-    if not task.cancelled():
-        task.exception()
+    wait(counting, timeout=within)
+    return [
+        replace(part, freshness=replace(part.freshness, behind=counted(each, within=0)))
+        for part, each in zip(parts, counting, strict=True)
+    ]
 
 
 def _staleness(parts: Sequence[Part]) -> list[str]:

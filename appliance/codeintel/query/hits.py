@@ -1,11 +1,12 @@
 """Ranked candidates as people read them: one page of spans with their lines, and why each is there."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from appliance.codeintel.citations import Texts, excerpt
+from appliance.codeintel.citations import Texts, excerpt, verify
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.gather import Gathered, Part
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
@@ -14,7 +15,7 @@ from appliance.codeintel.results import Hit, Span
 from appliance.codeintel.source.base import FileFlags, Source
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.symbols import SymbolRow
-from appliance.errors import ApplianceError
+from appliance.errors import ApplianceError, StoreCorrupt
 from appliance.ids import BlobId, RepoId
 
 _MOST_WORDS = 5  # named in "why"
@@ -37,14 +38,24 @@ class _Ranked:
 
 
 def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset: int) -> Page:
-    """Return the hits from *offset* on, at most *limit*; lines that stand in several places are one hit, at the best one."""
+    """Return the hits from *offset* on, at most *limit*; lines that stand in several places are one hit, at the best one.
+
+    Each says whether its lines stand where it says; where they do not, or cannot be read, a warning says of which repo.
+    """
     distinct = list(_distinct(gathered))
     sources, warnings = _sources(gathered.parts, generations)
     texts = Texts(sources)
     page = distinct[offset : offset + limit]
     _fetch(gathered, page, texts)
-    hits = [_hit(gathered, ranked, texts) for ranked in page]
-    return Page(tuple(hits), len(distinct), tuple(warnings))
+    spans, _ = verify([_span(gathered, ranked) for ranked in page], texts=texts)
+    warnings += _lost(spans, sources)
+    hits = []
+    for ranked, span in zip(page, spans, strict=True):
+        try:
+            hits.append(_hit(gathered, ranked, span, texts))
+        except StoreCorrupt as exc:  # the symbols are read from the disk only now
+            warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
+    return Page(tuple(hits), len(distinct), tuple(dict.fromkeys(warnings)))
 
 
 def _distinct(gathered: Gathered) -> Iterable[_Ranked]:
@@ -79,12 +90,12 @@ def _fetch(gathered: Gathered, page: Sequence[_Ranked], texts: Texts) -> None:
         texts.fetch(repo, blobs)
 
 
-def _hit(gathered: Gathered, ranked: _Ranked, texts: Texts) -> Hit:
+def _span(gathered: Gathered, ranked: _Ranked) -> Span:
     part = gathered.parts[gathered.part[ranked.place]]
     generation = part.generation
     chunk = int(gathered.signals.ids[ranked.place])
     file = int(generation.chunk_file[chunk])
-    span = Span(
+    return Span(
         repo=part.repo.id,
         repo_name=part.repo.name,
         path=generation.files.paths[file],
@@ -93,6 +104,22 @@ def _hit(gathered: Gathered, ranked: _Ranked, texts: Texts) -> Hit:
         blob=generation.files.blobs[file],
         commit=generation.info.commit,
     )
+
+
+def _lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
+    """Return what to say of repos that are there, but do not hold what was indexed of them: their history was rewritten."""
+    lost = Counter((span.repo_name, span.commit) for span in spans if not span.verified and span.repo in sources)
+    return [
+        f"{name}: {'1 hit' if count == 1 else f'{count} hits'} of this page could not be verified, it may have lost commit"
+        f" {commit[:12]}. Index it again."
+        for (name, commit), count in lost.items()
+    ]
+
+
+def _hit(gathered: Gathered, ranked: _Ranked, span: Span, texts: Texts) -> Hit:
+    part = gathered.parts[gathered.part[ranked.place]]
+    generation = part.generation
+    chunk = int(gathered.signals.ids[ranked.place])
     text = excerpt(span, texts=texts)
     defined = generation.chunk_defines(chunk)
     asked = _asked(defined, gathered.query)
@@ -102,7 +129,7 @@ def _hit(gathered: Gathered, ranked: _Ranked, texts: Texts) -> Hit:
         span=span,
         symbol="" if symbol is None else symbol.qualname,
         kind="" if symbol is None else symbol.kind,
-        language=generation.files.languages[file],
+        language=generation.files.languages[int(generation.chunk_file[chunk])],
         score=round(ranked.score, 4),
         why=tuple(_why(gathered, ranked.place, part=part, text=text, asked=asked, copies=copies)),
         text=text,

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -57,6 +58,7 @@ class Objects:
         self._git_dir = git_dir
         self._check = _Lane(git_dir, "--batch-check")
         self._content = _Lane(git_dir, "--batch")
+        weakref.finalize(self, _end, self._check, self._content).atexit = False  # nobody need close what is shared
 
     def info(self, name: str | bytes) -> Info | None:
         """Return what *name* is (an id, a full ref, ``<commit>:<path>``), or None; *name* holds no line end."""
@@ -136,9 +138,13 @@ class Objects:
 
     def close(self) -> None:
         """End the children."""
-        for lane in (self._check, self._content):
-            with lane.lock:
-                lane.drop()
+        _end(self._check, self._content)
+
+
+def _end(*lanes: _Lane) -> None:
+    for lane in lanes:
+        with lane.lock:
+            lane.drop()
 
 
 def _all_contents(lane: _Lane, wanted: list[BlobId]) -> Iterator[tuple[BlobId, bytes]]:

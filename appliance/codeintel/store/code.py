@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import msgspec
@@ -95,6 +96,32 @@ class CodeStore:
                 [(recipe, row.blob, row.hint, row.reason, row.detail, row.facts) for row in rows],
             )
 
+    def forget_facts(self, *, used: AbstractSet[tuple[str, str]], everything: bool) -> int:
+        """Forget, and overwrite, the facts of all but the *used* pairs of blob and hint; return of how many.
+
+        That a blob is left out, and why, is kept as well unless *everything* goes: it says nothing of what stands in it.
+        """
+        with self._db.read() as conn:
+            conn.execute("PRAGMA secure_delete=ON")
+        with self._db.write() as conn:
+            rows = conn.execute("SELECT rowid, blob, hint FROM blobs WHERE reason = '' OR ?", (everything,)).fetchall()
+            gone = [(row[0],) for row in rows if everything or (row[1], row[2]) not in used]
+            conn.executemany("DELETE FROM blobs WHERE rowid = ?", gone)
+        return len(gone)
+
+    def shrink(self) -> None:
+        """Give the space of what was forgotten back to the disk, once it is more than what is left, and empty the log."""
+        with self._db.read() as conn:
+            free, pages = (conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
+            if 2 * free > pages:
+                conn.execute("VACUUM")
+            conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def generations(self) -> list[tuple[str, GenerationInfo]]:
+        """Return the folder of every generation, and what it holds."""
+        with self._db.read() as conn:
+            return [(row[0], _info(row[1])) for row in conn.execute("SELECT folder, info FROM generations")]
+
     def published(self, repo: RepoId) -> Published | None:
         """Return what readers of *repo* should read now, or None when nothing was ever published."""
         with self._db.read() as conn:
@@ -112,7 +139,7 @@ class CodeStore:
             if row is None:
                 raise StoreCorrupt(f"The generation {generation} is gone.", remedy="Index the repository again.")
             matrix = self._matrix(conn, row["folder"])
-        info = _INFO.decode(row["info"])
+        info = _info(row["info"])
         if matrix is None:
             return info
         return msgspec.structs.replace(
@@ -127,7 +154,7 @@ class CodeStore:
             ).fetchone()
         if row is None or not (self.paths.generations / row["folder"]).is_dir():
             return None
-        return row["folder"], _INFO.decode(row["info"])
+        return row["folder"], _info(row["info"])
 
     def publish(self, info: GenerationInfo, *, folder: str, recipe: str, adopt: bool = False) -> bool:
         """Make *info*, whose files stand in *folder*, the generation that readers of its repo read.
@@ -191,11 +218,26 @@ class CodeStore:
             )
         return True
 
+    def forget_matrix(self, folder: str) -> None:
+        """Let readers of *folder* do without vectors."""
+        with self._db.write() as conn:
+            conn.execute("DELETE FROM matrices WHERE folder = ?", (folder,))
+
     def vector_version(self, model: str) -> int:
         """Return the version of the vector table of *model* that is known to be on the disk; 0: none."""
         with self._db.read() as conn:
             row = conn.execute("SELECT version FROM vector_tables WHERE model = ?", (model,)).fetchone()
         return 0 if row is None else int(row[0])
+
+    def vector_tables(self) -> dict[str, int]:
+        """Return every vector table's name and the version that is known to be on the disk."""
+        with self._db.read() as conn:
+            return {row[0]: int(row[1]) for row in conn.execute("SELECT model, version FROM vector_tables")}
+
+    def forget_vector_table(self, name: str) -> None:
+        """Note that the vector table *name* is no more."""
+        with self._db.write() as conn:
+            conn.execute("DELETE FROM vector_tables WHERE model = ?", (name,))
 
     def set_vector_version(self, model: str, version: int) -> None:
         """Note that *version* of the vector table of *model* is on the disk."""
@@ -208,3 +250,10 @@ class CodeStore:
             "SELECT serial, model, embedded, skipped, failed FROM matrices WHERE folder = ?", (folder,)
         ).fetchone()
         return None if row is None else MatrixRow(*row)
+
+
+def _info(packed: bytes) -> GenerationInfo:
+    try:
+        return _INFO.decode(packed)
+    except msgspec.DecodeError as exc:
+        raise StoreCorrupt("What a generation holds cannot be read.", remedy="Index the repository again.") from exc

@@ -2,7 +2,9 @@
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from appliance.base.clock import Clock
 from appliance.base.paths import DataPaths
@@ -13,9 +15,11 @@ from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
 from appliance.errors import ApplianceError, NotFound, StoreCorrupt
-from appliance.ids import CommitId, ProjectId, RepoId
+from appliance.ids import CommitId, GenerationId, ProjectId, RepoId
 
 _BEHIND_FOR_S = 2.0  # how long a count of unindexed commits is believed
+_BEHIND_WITHIN_S = 3.0  # how long `Generations.freshness` waits for one
+_COUNTERS = 4  # threads that ask repositories; they may hang on a disk that does not answer, so nothing else uses them
 _ATTEMPTS = 3  # a flip between asking and opening, twice in a row, is already unheard of
 
 
@@ -23,6 +27,15 @@ _ATTEMPTS = 3  # a flip between asking and opening, twice in a row, is already u
 class _Held:
     published: Published
     generation: Generation
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A source, and what it was opened for: with another location, or a newer generation, it may be of another kind."""
+
+    source: Source
+    location: Path
+    generation: GenerationId | None
 
 
 class Generations:
@@ -38,8 +51,10 @@ class Generations:
         self._lock = threading.Lock()
         self._stores: dict[ProjectId, CodeStore] = {}
         self._held: dict[RepoId, _Held] = {}
-        self._sources: dict[RepoId, Source] = {}
+        self._sources: dict[RepoId, _Opened] = {}
         self._behind: OrderedDict[tuple[RepoId, str], tuple[float, int | None]] = OrderedDict()
+        self._counting: dict[RepoId, Future[int | None]] = {}
+        self._counters = ThreadPoolExecutor(_COUNTERS, thread_name_prefix="behind")
 
     def repos(self, project: ProjectId) -> list[Repo]:
         """Return the repos of *project*, by name, indexed or not."""
@@ -62,23 +77,27 @@ class Generations:
                 )
             try:
                 return self._open(known, store, now)
-            except StoreCorrupt:
+            except StoreCorrupt as exc:
                 if store.published(known.id) == now:
-                    raise
+                    raise StoreCorrupt(exc.message, remedy="Index the repository again.", repo=known.id) from exc
         raise StoreCorrupt(f"The index of {known.name!r} changes faster than it can be opened.")
 
     def source(self, repo: RepoId) -> Source:
-        """Return the source of *repo*, opened once and shared; raise what `open_source` raises when it has vanished."""
+        """Return the source of *repo*, shared; raise what `open_source` raises when it has vanished.
+
+        It is opened again after a flip: a folder may have become a git repository since. Whoever holds the former one can
+        still use it.
+        """
+        known = self._registry.repo(repo)
         with self._lock:
-            source = self._sources.get(repo)
-        if source is not None:
-            return source
-        source = self._registry.open(self._registry.repo(repo))
+            opened = self._sources.get(repo)
+            generation = self._generation_of(repo)
+        if opened is not None and (opened.location, opened.generation) == (known.source, generation):
+            return opened.source
+        source = self._registry.open(known)
         with self._lock:
-            kept = self._sources.setdefault(repo, source)
-        if kept is not source:
-            source.close()
-        return kept
+            self._sources[repo] = _Opened(source, known.source, generation)
+        return source
 
     def freshness(self, repo: RepoId) -> Freshness:
         """Return which state of *repo* readers see now. ``behind`` is None when the repository cannot be asked."""
@@ -90,24 +109,43 @@ class Generations:
             branch=info.branch,
             commit=info.commit,
             generation=info.id,
-            behind=self._count_behind(repo, branch=info.branch, commit=info.commit),
+            behind=counted(self.behind(known.id, branch=info.branch, commit=info.commit), within=_BEHIND_WITHIN_S),
             left_out=sum(info.left_out.values()),
             vectors=info.completeness,
         )
+
+    def behind(self, repo: RepoId, *, branch: str, commit: CommitId) -> "Future[int | None]":
+        """Begin to count how many commits *branch* has that *commit* lacks, unless that is known or being counted.
+
+        However many ask, one thread at a time is with one repository: it may never answer. Read the result with `counted`.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            at, behind = self._behind.get((repo, commit), (float("-inf"), None))
+            if now - at < _BEHIND_FOR_S:
+                known: Future[int | None] = Future()
+                known.set_result(behind)
+                return known
+            counting = self._counting.get(repo)
+            if counting is None or counting.done():
+                counting = self._counters.submit(self._count_behind, repo, branch, commit)
+                self._counting[repo] = counting
+            return counting
 
     def forget(self, repo: RepoId) -> None:
         """Let go of what is held for *repo*, once it was removed."""
         with self._lock:
             self._held.pop(repo, None)
-            source = self._sources.pop(repo, None)
-        if source is not None:
-            source.close()
+            opened = self._sources.pop(repo, None)
+        if opened is not None:
+            opened.source.close()
 
     def close(self) -> None:
         """Close databases and sources. Generations that were handed out stay readable."""
+        self._counters.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             stores, self._stores = list(self._stores.values()), {}
-            sources, self._sources = list(self._sources.values()), {}
+            sources, self._sources = [opened.source for opened in self._sources.values()], {}
             self._held.clear()
         for store in stores:
             store.close()
@@ -128,21 +166,28 @@ class Generations:
                 store = self._stores[project] = CodeStore(self._paths.project(project))
             return store
 
-    def _count_behind(self, repo: RepoId, *, branch: str, commit: CommitId) -> int | None:
-        now = self._clock.monotonic()
-        with self._lock:
-            at, behind = self._behind.get((repo, commit), (-_BEHIND_FOR_S, None))
-        if now - at < _BEHIND_FOR_S:
-            return behind
+    def _generation_of(self, repo: RepoId) -> GenerationId | None:
+        held = self._held.get(repo)
+        return None if held is None else held.published.generation
+
+    def _count_behind(self, repo: RepoId, branch: str, commit: CommitId) -> int | None:
         try:
             behind = self.source(repo).behind(branch=branch, commit=commit)
         except (ApplianceError, OSError):  # it may be unmounted, or broken: the index answers all the same
             behind = None
         with self._lock:
-            self._behind[repo, commit] = (now, behind)
+            self._behind[repo, commit] = (self._clock.monotonic(), behind)
             while len(self._behind) > 1000:
                 self._behind.popitem(last=False)
         return behind
+
+
+def counted(counting: "Future[int | None]", *, within: float) -> int | None:
+    """Return what *counting* of `Generations.behind` finds within so many seconds, else None: the repository is slow."""
+    try:
+        return counting.result(within)
+    except (TimeoutError, CancelledError, ApplianceError, OSError):
+        return None
 
 
 def _reopened(store: CodeStore, now: Published, held: _Held | None) -> Generation:

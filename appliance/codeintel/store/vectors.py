@@ -7,6 +7,7 @@ only once the file system was synced and ``project.db`` says so: on opening, wha
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +27,7 @@ _SCAN_ROWS = 4096
 _COMPACT_ABOVE = 24  # fragments: one is added with every commit
 _FOR_EVER = timedelta(days=36_500)
 _FORMER_KEPT = timedelta(hours=1)
+_DELETED_AT_ONCE = 500  # keys
 _NEARLY_NOTHING = 1 << 20
 
 _log = get("codeintel.vectors")
@@ -144,3 +146,44 @@ class VectorStore:
 
     def _is_full(self) -> bool:
         return shutil.disk_usage(self._folder).free < _NEARLY_NOTHING
+
+
+def prune(store: CodeStore, *, used: AbstractSet[str]) -> int:
+    """Remove every vector, of any model, whose key is not *used*, from the disk too; return how many keys that were.
+
+    Call it only while no `VectorStore` of the project is open.
+    """
+    gone = 0
+    for name, version in store.vector_tables().items():
+        path = store.paths.vectors / f"{name}.lance"
+        try:
+            gone += _pruned(store, name, version, used)
+        except (RuntimeError, ValueError, OSError) as exc:  # derived, and unreadable: it would be started over anyway
+            _log.warning("vectors.unreadable", model=name, reason=type(exc).__name__)
+            store.forget_vector_table(name)
+            shutil.rmtree(path, ignore_errors=True)
+    return gone
+
+
+def _pruned(store: CodeStore, name: str, version: int, used: AbstractSet[str]) -> int:
+    table = lancedb.connect(str(store.paths.vectors)).open_table(name)
+    if table.version != version:
+        table.checkout(version)
+        table.restore()
+    stored = {key for batch in table.search().select(["key"]).to_batches() for key in batch.column("key").to_pylist()}
+    gone = sorted(stored - used)
+    if gone and len(gone) == len(stored):
+        store.forget_vector_table(name)
+        shutil.rmtree(store.paths.vectors / f"{name}.lance", ignore_errors=True)
+        return len(gone)
+    for start in range(0, len(gone), _DELETED_AT_ONCE):
+        keys = ", ".join("'" + key.replace("'", "''") + "'" for key in gone[start : start + _DELETED_AT_ONCE])
+        table.delete(f"key IN ({keys})")
+    if gone:
+        table.optimize(cleanup_older_than=_FOR_EVER)
+        sync_filesystem(store.paths.vectors)
+        store.set_vector_version(name, table.version)
+        table.optimize(cleanup_older_than=timedelta(milliseconds=1))
+        sync_filesystem(store.paths.vectors)
+        store.set_vector_version(name, table.version)
+    return len(gone)

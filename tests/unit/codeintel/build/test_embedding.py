@@ -1,9 +1,10 @@
 """How vectors fill in behind a published generation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from appliance.codeintel.store.matrix import VectorState
@@ -99,6 +100,40 @@ def test_an_engine_that_stays_away_ends_the_fill_and_what_was_embedded_is_kept(b
     assert bench.generation(repo).info.vectors == 16
     embedder.down = 0
     assert bench.fill(repo, embedder) == 24
+
+
+def test_no_text_is_to_blame_for_an_engine_that_restarts(bench: IndexBench, tmp_path: Path) -> None:
+    """It fails in the middle of a batch, answers nothing for longer than anybody waits, and is back for the next job."""
+    repo = bench.add(make_repo(tmp_path, CODE))
+    bench.index(repo)
+    embedder = FakeEmbedder(refuses=lambda text: "return 7" in text)
+
+    def progress(_phase: str, done: int, _total: int | None) -> None:
+        if done >= 15:
+            embedder.refuses = lambda _text: False
+            embedder.down = -1
+
+    with pytest.raises(EngineUnavailable):
+        bench.fill(repo, embedder, progress=progress)
+    assert bench.generation(repo).info.vectors_failed == 1, "the one that was refused"
+    embedder.down = 0
+    bench.fill(repo, embedder)
+    assert bench.generation(repo).info.completeness == 1.0
+
+
+def test_a_text_that_ends_the_engine_each_time_does_not_keep_the_others_from_their_vectors(
+    bench: IndexBench, tmp_path: Path
+) -> None:
+    class Fragile(FakeEmbedder):
+        async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            if any("return 7" in text for text in texts):
+                raise EngineUnavailable("The engine ended.")
+            return await super().embed(texts)
+
+    repo = bench.add(make_repo(tmp_path, CODE))
+    bench.index(repo)
+    assert bench.fill(repo, Fragile()) == 39
+    assert bench.generation(repo).info.vectors_failed == 1
 
 
 def test_a_cancelled_fill_keeps_what_it_has(bench: IndexBench, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Searches over real repositories, indexed by the real pipeline; only the embedding model is made up."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.results import Freshness, Hit, Scope, SearchResponse
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Hit, Scope, SearchResponse
+from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generations import Generations
-from appliance.errors import InvalidInput, NotFound
+from appliance.errors import InvalidInput, NotFound, StoreCorrupt
 from appliance.ids import RepoId
 from tests.support.indexed import DeadEmbedder, Indexed, WordEmbedder
 from tests.support.repos import commit, make_repo
@@ -95,6 +98,7 @@ def test_a_hit_has_its_lines_symbol_blob_and_commit(site: Indexed) -> None:
     assert (hit.symbol, hit.kind, hit.language) == ("backoff", "function", "python")
     repo = site.registry.repo("web")
     assert site.generations.source(repo.id).locate(commit=hit.span.commit, path=hit.span.path) == hit.span.blob
+    assert hit.span.verified
 
 
 def test_the_definition_of_a_symbol_comes_first_and_says_so(site: Indexed) -> None:
@@ -253,19 +257,24 @@ def test_a_repository_that_is_slow_to_say_what_is_new_is_not_waited_for(site: In
     release = threading.Event()
 
     class Slow(Generations):
-        def freshness(self, repo: RepoId) -> Freshness:
-            release.wait(60)
-            return super().freshness(repo)
+        def source(self, repo: RepoId) -> Source:
+            if threading.current_thread().name.startswith("behind"):
+                release.wait(60)
+            return super().source(repo)
 
     slow = Slow(site.registry, paths=site.paths, clock=site.clock)
 
     async def scenario() -> SearchResponse:
-        response = await Searcher(slow, None, site.clock).search("backoff", scope=site.scope)
-        release.set()
+        for _ in range(20):
+            response = await Searcher(slow, None, site.clock).search("backoff", scope=site.scope)
         return response
 
+    before = set(threading.enumerate())
     response = asyncio.run(scenario())
+    waiting = set(threading.enumerate()) - before
+    release.set()
     slow.close()
+    assert len(waiting) == len(site.registry.repos()), "one a repository, however many ask"
     assert response.hits
     assert {fresh.behind for fresh in response.freshness} == {None}
 
@@ -295,6 +304,58 @@ def test_a_repository_that_vanished_gives_hits_without_text_and_says_so(tmp_path
     repo.rename(tmp_path / "elsewhere")
     response = asyncio.run(indexed.searcher().search("alpha", scope=indexed.scope))
     indexed.close()
-    assert _first(response).text == ""
+    assert (_first(response).text, _first(response).span.verified) == ("", False)
     assert response.freshness[0].behind is None
     assert any("cannot be read now" in warning for warning in response.warnings)
+
+
+def test_a_repository_that_lost_the_indexed_commit_gives_unverified_hits_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    indexed = Indexed(tmp_path / "data")
+    repo = make_repo(tmp_path, {"a.py": "def alpha():\n    return 1\n"})
+    indexed.add(repo)
+    shutil.rmtree(repo)
+    make_repo(tmp_path, {"b.py": "def beta():\n    return 2\n"})
+    response = asyncio.run(indexed.searcher().search("alpha", scope=indexed.scope))
+    indexed.close()
+    assert (_first(response).text, _first(response).span.verified) == ("", False)
+    assert any("1 hit of this page could not be verified" in warning for warning in response.warnings)
+
+
+@pytest.mark.parametrize("damaged", ["generation.db", "chunk_file.npy", "lexical/chunks/meta.json"])
+def test_a_damaged_index_is_said_the_other_repos_answer_and_indexing_again_mends_it(tmp_path: Path, damaged: str) -> None:
+    (tmp_path / "data").mkdir()
+    indexed = Indexed(tmp_path / "data")
+    well = indexed.add(make_repo(tmp_path, {"a.py": "def alpha():\n    return 1\n"}, name="well"))
+    ill = indexed.add(make_repo(tmp_path, {"b.py": "def alpha():\n    return 2\n"}, name="ill"))
+    _damage(indexed, ill, damaged)
+    response = asyncio.run(indexed.searcher().search("alpha", scope=indexed.scope))
+    assert {hit.span.repo for hit in response.hits} == {well.id}
+    assert any("ill cannot be searched now" in warning and "Index" in warning for warning in response.warnings)
+    with pytest.raises(StoreCorrupt):
+        asyncio.run(indexed.searcher().search("alpha", scope=Scope(indexed.project, (ill.id,))))
+    indexed.index(ill)
+    response = asyncio.run(indexed.searcher().search("alpha", scope=indexed.scope))
+    assert {hit.span.repo for hit in response.hits} == {well.id, ill.id}
+    indexed.close()
+
+
+def test_damaged_vectors_are_mended_by_indexing_again(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    indexed = Indexed(tmp_path / "data")
+    repo = indexed.add(make_repo(tmp_path, {"b.py": "def alpha():\n    return 2\n"}), embedder=WordEmbedder())
+    _damage(indexed, repo, "vectors-2/rows.npy")
+    with pytest.raises(StoreCorrupt):
+        asyncio.run(indexed.searcher(WordEmbedder()).search("alpha", scope=indexed.scope))
+    indexed.index(repo)
+    assert asyncio.run(indexed.searcher(WordEmbedder()).search("alpha", scope=indexed.scope)).hits
+    assert indexed.embed(repo, WordEmbedder()) == 0, "what was embedded is stored elsewhere, too"
+    assert "vector" in asyncio.run(indexed.searcher(WordEmbedder()).search("alpha", scope=indexed.scope)).signals
+    indexed.close()
+
+
+def _damage(indexed: Indexed, repo: Repo, name: str) -> None:
+    folder = indexed.paths.project(repo.project).generations / indexed.generations.published(repo.id).info.id
+    indexed.generations.forget(repo.id)
+    assert (folder / name).is_file()
+    (folder / name).write_bytes(b"not what was written")

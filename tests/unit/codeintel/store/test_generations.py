@@ -20,6 +20,7 @@ from appliance.errors import NotFound, StoreCorrupt
 from appliance.ids import CommitId
 from tests.support.clock import FakeClock
 from tests.support.generations import data_at, facts_of, publish
+from tests.support.indexed import Indexed
 from tests.support.repos import commit, git, make_repo
 
 
@@ -85,7 +86,7 @@ def test_a_newer_vector_matrix_is_seen_and_the_rest_is_shared(appliance: Applian
     _fill(appliance, info, serial=1)
     after = appliance.generations.published(appliance.repo.id)
     assert after.vectors is not None
-    assert after.vectors.mask.tolist() == [True]
+    assert after.vectors.state.tolist() == [VectorState.PRESENT]
     assert after.lexical is before.lexical
     assert (before.info.vectors, after.info.vectors) == (0, 1)
     assert appliance.generations.freshness(appliance.repo.id).vectors == 1.0
@@ -158,6 +159,30 @@ def test_a_source_that_is_open_when_its_repository_vanishes_gives_typed_errors(a
     assert appliance.generations.source(appliance.repo.id) is source
     shutil.rmtree(appliance.source)
     assert appliance.generations.freshness(appliance.repo.id).behind is None
+
+
+def test_a_folder_that_became_a_repository_is_read_as_one_once_it_is_indexed_again(tmp_path: Path) -> None:
+    """A process that serves for weeks opened the folder long ago."""
+    (tmp_path / "data").mkdir()
+    indexed = Indexed(tmp_path / "data")
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n", encoding="ascii")
+    repo = indexed.add(folder)
+    first = indexed.generations.published(repo.id).info
+    former = indexed.generations.source(repo.id)
+    assert former.locate(commit=first.commit, path="a.py")
+    git(folder, "init", "--quiet", "--initial-branch=main", ".")
+    commit(folder, {"a.py": "x = 2\n"})
+    indexed.index(repo)
+    second = indexed.generations.published(repo.id).info
+    source = indexed.generations.source(repo.id)
+    blob = source.locate(commit=second.commit, path="a.py")
+    assert blob is not None
+    assert source.blob(blob) == b"x = 2\n"
+    assert indexed.generations.source(repo.id) is source
+    assert former.locate(commit=first.commit, path="a.py"), "whoever reads from it still can"
+    indexed.close()
 
 
 def _fill(appliance: Appliance, info: GenerationInfo, *, serial: int) -> None:

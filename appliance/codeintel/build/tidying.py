@@ -1,0 +1,59 @@
+"""What a removed repository leaves behind, taken away: generations, mirrors, cached facts of its files, their vectors."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from appliance.base.log import get
+from appliance.base.sqlite import connect_immutable, store_errors
+from appliance.codeintel.registry import Registry
+from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.vectors import prune
+from appliance.errors import DiskFull, StorageFault
+from appliance.ids import ProjectId
+
+_PROBE_S = 3600.0  # no look at a repository that is being added takes longer
+
+_log = get("codeintel.tidy")
+
+
+def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None:
+    """Forget the facts of every blob that no generation holds; of all blobs when *project* has no repo any more.
+
+    What a repo that was never indexed has cached so far is parsed again. Raise `StoreCorrupt` if a generation cannot be
+    read: nothing is forgotten then.
+    """
+    used = {(blob, hint) for blob, hint, _ in _held(store)}
+    gone = store.forget_facts(used=used, everything=not registry.repos(project))
+    _log.info("tidy.facts", project=project, forgotten=gone)
+    if gone:
+        try:
+            store.shrink()
+        except (DiskFull, StorageFault) as exc:  # what is forgotten was overwritten already: this only gives space back
+            _log.warning("tidy.not_shrunk", reason=exc.message)
+
+
+def tidy_vectors(store: CodeStore) -> None:
+    """Forget every vector that no generation uses; raise `StoreCorrupt` if one cannot be read, and forget nothing then."""
+    used = {f"{blob}/{hint}/{version}" for blob, hint, version in _held(store)}
+    _log.info("tidy.vectors", forgotten=prune(store, used=used))
+
+
+def tidy_mirrors(mirrors: Path, registry: Registry, project: ProjectId) -> None:
+    """Remove the mirrors of repos that *project* does not have, however they came there."""
+    known = {f"{repo.id}.git" for repo in registry.repos(project)}
+    for mirror in mirrors.iterdir() if mirrors.is_dir() else ():
+        probing = mirror.name.startswith(".") and time.time() - mirror.stat().st_mtime < _PROBE_S
+        if mirror.name not in known and not probing:
+            shutil.rmtree(mirror, ignore_errors=True)
+
+
+def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
+    """Yield blob, hint and parser version of every file of every generation."""
+    for folder, info in store.generations():
+        path = store.paths.generations / folder / "generation.db"
+        with closing(connect_immutable(path)) as conn, store_errors(path):
+            for blob, hint in conn.execute("SELECT blob, hint FROM files"):
+                yield blob, hint, info.parser_version
