@@ -14,6 +14,7 @@ from appliance.codeintel.results import Sentence
 from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.symbols import SymbolRow
+from appliance.errors import NotFound
 
 MAX_LISTED = 12  # a longer list is cut, and says so
 _SHOWN_LINES = 40  # of one definition on the card; the sentence gives all of its lines
@@ -125,15 +126,19 @@ def _members(query: StructureQuery, code: Sequence[Code], draft: _Draft) -> None
 
 
 def _contents(query: StructureQuery, code: Sequence[Code], draft: _Draft) -> None:
-    places = [(item, path) for item in code for path in _places_called(query.name, item.generation)]
-    places.sort(key=lambda place: _farness(place[0].generation, place[1]))
-    for item, path in places[:_MOST_PLACES]:
+    places = [
+        (_farness(item.generation, path, first), item, path)
+        for item in code
+        for path, first in _places_called(query.name, item.generation).items()
+    ]
+    places.sort(key=lambda place: place[0])
+    for _, item, path in places[:_MOST_PLACES]:
         if path.endswith("/"):
             _folder_contents(item, path, draft)
         else:
             _file_contents(item, path, draft)
     if len(places) > _MOST_PLACES:
-        others = ", ".join(_shown(item, path) for item, path in places[_MOST_PLACES:][:5])
+        others = ", ".join(_shown(item, path) for _, item, path in places[_MOST_PLACES:][:5])
         draft.warnings.append(
             f"`{display(query.name)}` can also mean {_number(len(places) - _MOST_PLACES, 'place')} more: {others}."
         )
@@ -153,7 +158,7 @@ def _file_contents(code: Code, path: str, draft: _Draft) -> None:
 def _folder_contents(code: Code, folder: str, draft: _Draft) -> None:
     inside = [path for path in code.generation.files.paths if path.startswith(folder)]
     own = [path for path in inside if "/" not in path[len(folder) :]]
-    below = sorted({path[len(folder) :].partition("/")[0] for path in inside if path not in set(own)})
+    below = sorted({path[len(folder) :].partition("/")[0] for path in inside if "/" in path[len(folder) :]})
     parts = [_number(len(own), "file")] if own else []
     parts += [f"{_number(len(below), 'folder')} ({', '.join(display(name) + '/' for name in below[:MAX_LISTED])})"] * bool(
         below
@@ -195,29 +200,35 @@ def _rows_named(name: str, generation: Generation) -> list[SymbolRow]:
     return []
 
 
-def _places_called(name: str, generation: Generation) -> list[str]:
-    """Return the files, and the folders with a slash at their end, that *name* can mean, read as exactly as may be."""
+def _places_called(name: str, generation: Generation) -> dict[str, int]:
+    """Return the files, and the folders with a slash at their end, that *name* can mean, read as exactly as may be.
+
+    With each comes the number of the file, or of the folder's first one.
+    """
     wanted = name.removeprefix("./").strip("/")
     paths = generation.files.paths
-    if generation.files.number(wanted) is not None:
-        return [wanted]
-    if any(path.startswith(f"{wanted}/") for path in paths):
-        return [f"{wanted}/"]
-    if ends := [path for path in paths if path.endswith(f"/{wanted}")]:
+    number = generation.files.number(wanted)
+    if number is not None:
+        return {wanted: number}
+    first = next((number for number, path in enumerate(paths) if path.startswith(f"{wanted}/")), None)
+    if first is not None:
+        return {f"{wanted}/": first}
+    if ends := {path: number for number, path in enumerate(paths) if path.endswith(f"/{wanted}")}:
         return ends
     module = re.sub(r"::|\.", "/", wanted)
-    found = {path for path in paths if "." in path and f"/{path.rpartition('.')[0]}".endswith(f"/{module}")}
-    for path in paths:
+    found: dict[str, int] = {}
+    for number, path in enumerate(paths):
+        if "." in path and f"/{path.rpartition('.')[0]}".endswith(f"/{module}"):
+            found[path] = number
         place = f"/{path}".find(f"/{module}/")
         if place >= 0:
-            found.add(path[: place + len(module) + 1])
-    return list(found)
+            found.setdefault(path[: place + len(module) + 1], number)
+    return found
 
 
-def _farness(generation: Generation, path: str) -> tuple[bool, int, str]:
+def _farness(generation: Generation, path: str, first: int) -> tuple[bool, int, str]:
     """Return what sorts other code before tests, and what is near the top before what is deep down."""
-    inside = next((number for number, file in enumerate(generation.files.paths) if file.startswith(path)), None)
-    return inside is not None and _is_aside(generation, inside), path.rstrip("/").count("/"), path
+    return _is_aside(generation, first), path.rstrip("/").count("/"), path
 
 
 def _children(owner: _Found) -> list[SymbolRow]:
@@ -256,7 +267,9 @@ def _place(item: _Found) -> Place:
 
 def _head_of(code: Code, path: str) -> Place:
     files = code.generation.files
-    number = files.paths.index(path)
+    number = files.number(path)
+    if number is None:
+        raise NotFound("The index holds no such file.", path=path)
     return Place(
         repo=code.generation.info.repo,
         repo_name=code.repo_name,

@@ -1,7 +1,13 @@
+import copy
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 
 from appliance.codeintel.query.structure import MAX_LISTED, Code, StructureAnswer, answer
 from appliance.codeintel.questions import classify
+from appliance.codeintel.store.files import Files
+from appliance.ids import BlobId
 from tests.support.shop import Shop
 
 
@@ -125,3 +131,30 @@ def test_of_a_folder_and_files_of_one_name_the_nearest_are_listed_and_the_others
     heads = [sentence.text.split(" ")[0] for sentence in found.sentences if "(" in sentence.text or "holds" in sentence.text]
     assert heads == ["lib/dup/", "deep/lib/dup.py"]
     assert found.warnings == ("`lib.dup` can also mean 1 place more: deep/down/lib/dup.py.",)
+
+
+class Walked(list[str]):
+    """Counts how often somebody goes through all of it."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.walks += 1
+        return super().__iter__()
+
+    def index(self, *_: object) -> int:
+        raise AssertionError("It is looked through for one file.")
+
+
+@pytest.mark.parametrize("question", ["What is in index.js?", "What is in part7?", "What is in part?", "What is in src?"])
+def test_the_paths_are_gone_through_a_few_times_however_many_places_a_name_can_mean(shop: Shop, question: str) -> None:
+    whole = shop.generations.published(shop.registry.repo("shop").id)
+    paths = Walked(f"src/part{number}/part/{name}.js" for number in range(300) for name in ("index", "other"))
+    numbers = np.zeros(len(paths) + 1, dtype=np.int32)
+    many = copy.copy(whole)
+    many.files = Files(paths, [BlobId("b")] * len(paths), [], [], [], numbers.astype(np.uint8), numbers, numbers)
+    paths.walks = 0
+    query = classify(question)
+    assert query is not None
+    assert answer(query, code=[Code(many, "shop")]) is not None
+    assert paths.walks <= 5
