@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from appliance.codeintel.facts import Encoding
 
-_ASCII = bytes(range(128))
-
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
@@ -24,26 +22,10 @@ class Decoded:
 
 
 def decode(content: bytes) -> Decoded:
-    """Return the text of *content*, whatever it is.
-
-    UTF-8 with a few bad bytes stays UTF-8, with U+FFFD for each; it is Latin-1 when bad bytes outnumber good characters.
-    """
-    if content.startswith(codecs.BOM_UTF8):
-        content = content[3:]
-    elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = content.decode("utf-16", "replace")
-        return Decoded(text, "utf-16")
+    """Return the text of *content*, whatever it is: not one byte of a file that is not UTF-8 is lost."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Decoded(content.decode("utf-16", "replace"), "utf-16")
     try:
-        return Decoded(content.decode("utf-8"), "utf-8")
+        return Decoded(content.removeprefix(codecs.BOM_UTF8).decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
-        return _not_utf8(content)
-
-
-def _not_utf8(content: bytes) -> Decoded:
-    text = content.decode("utf-8", "replace")
-    bad = text.count("\ufffd")
-    ascii_count = len(content) - len(content.translate(None, _ASCII))
-    good = len(text) - bad - ascii_count
-    if good > bad:
-        return Decoded(text, "utf-8")
-    return Decoded(content.decode("latin-1"), "latin-1")
+        return Decoded(content.decode("latin-1"), "latin-1")

@@ -17,7 +17,8 @@ from appliance.codeintel.parse.text import SourceText
         ("\ufeffäx\n".encode("utf-16-le"), "äx\n", "utf-16"),
         ("\ufeffäx\n".encode("utf-16-be"), "äx\n", "utf-16"),
         ("Größe".encode("latin-1"), "Größe", "latin-1"),
-        ("größer als ä".encode() + b"\xff", "größer als ä\ufffd", "utf-8"),
+        ("größer als ä".encode() + b"\xff", "größer als ä".encode().decode("latin-1") + "ÿ", "latin-1"),
+        (b"\xef\xbb\xbfx\xff", "ï»¿xÿ", "latin-1"),
         (b"a\0b", "a\0b", "utf-8"),
     ],
 )
