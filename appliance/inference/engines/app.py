@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -23,6 +23,7 @@ MAX_BODY = 4 << 20
 MAX_TEXTS = 512
 _JSON = b"application/json"
 _STREAM = b"text/event-stream"
+_GONE = "The client went away."
 
 
 class _Embed(msgspec.Struct):
@@ -35,6 +36,7 @@ class _Tokenize(msgspec.Struct):
 
 
 _Asked = TypeVar("_Asked", _Embed, _Tokenize)
+_Made = TypeVar("_Made")
 
 
 class EngineApp:
@@ -96,7 +98,7 @@ class EngineApp:
         self._ready()
         asked = _decoded(await _body(receive), _Embed)
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
-        vectors = await self._engine.embed(texts)
+        vectors = await _unless_gone(self._engine.embed(texts), receive)
         plain = asked.encoding_format == "float"
         data = [
             {
@@ -169,6 +171,22 @@ async def _until_gone(engine: Engine, request: ChatRequest, receive: Receive) ->
         await deltas.aclose()
 
 
+async def _unless_gone(work: Coroutine[object, object, _Made], receive: Receive) -> _Made:
+    """Return what *work* makes; end it once the client is gone: a search waits for 80 ms, then nobody reads it."""
+    gone = asyncio.ensure_future(_disconnected(receive))
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise InvalidInput(_GONE)
+        return task.result()
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -180,7 +198,7 @@ async def _body(receive: Receive) -> bytes:
     while more:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise InvalidInput("The client went away.")
+            raise InvalidInput(_GONE)
         part = event.get("body", b"")
         body += part if isinstance(part, bytes) else b""
         if len(body) > MAX_BODY:
