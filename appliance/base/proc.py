@@ -3,15 +3,18 @@
 import contextlib
 import os
 import resource
+import selectors
 import signal
 import subprocess
-import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from appliance.errors import DeadlineExceeded, HostUnfit, LimitExceeded
 
+_PIECE = 1 << 16
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 # onnxruntime's wheels for Linux write a device id and a queue of events to send from the moment of their import (seen with
 # 1.32); no call afterwards takes that back, so no child of ours may ever start without this.
@@ -71,19 +74,83 @@ def run(
     Raise `DeadlineExceeded` after *timeout* seconds (the whole process group is killed), `LimitExceeded` when it says more
     than *max_output* bytes, `HostUnfit` when the program is not installed. *env* is added to `clean_environment`.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = spawn(
-            argv, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=out.fileno(), stderr=err.fileno(), pass_fds=pass_fds
-        )
+    child = spawn(
+        argv, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds
+    )
+    talk = _Talk(child, stdin, name=_name(argv), limit=max_output)
+    try:
+        talk.until_end(timeout)
+        child.wait()
+    except BaseException:
+        end_group(child, grace=0)
+        raise
+    finally:
+        talk.close()
+    return Finished(child.returncode, bytes(talk.stdout), bytes(talk.stderr))
+
+
+class _Talk:
+    """What goes into a child and comes out of it, while it lives: never more than *limit* bytes of either is held.
+
+    What a child of the child says after that, be it for ever, is not waited for.
+    """
+
+    def __init__(self, child: "subprocess.Popen[bytes]", given: bytes, *, name: str, limit: int) -> None:
+        self.stdout, self.stderr = bytearray(), bytearray()
+        self._streams = [stream for stream in (child.stdin, child.stdout, child.stderr) if stream is not None]
+        self._ends = os.pidfd_open(child.pid)
+        self._given = memoryview(given)
+        self._name = name
+        self._limit = limit
+        self._waiting = selectors.DefaultSelector()
+        for stream, said in zip(self._streams, (None, self.stdout, self.stderr), strict=True):
+            os.set_blocking(stream.fileno(), False)
+            way = selectors.EVENT_WRITE if said is None else selectors.EVENT_READ
+            self._waiting.register(stream, way, (stream, said))
+        self._waiting.register(self._ends, selectors.EVENT_READ)
+
+    def until_end(self, timeout: float) -> None:
+        """Go on until the child has ended and all it said is read; raise `DeadlineExceeded` or `LimitExceeded`."""
+        until = time.monotonic() + timeout
+        ended = False
+        while True:
+            events = self._waiting.select(0 if ended else max(until - time.monotonic(), 0))
+            if not ended and time.monotonic() >= until:
+                raise DeadlineExceeded(f"{self._name} took longer than {timeout:g} s.", seconds=timeout)
+            moved = [self._move(*key.data) for key, _ in events if key.data is not None]
+            if ended and not any(moved):
+                return
+            ended = ended or any(key.data is None for key, _ in events)
+
+    def close(self) -> None:
+        """Let go of the pipes."""
+        self._waiting.close()
+        os.close(self._ends)
+        for stream in self._streams:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def _move(self, stream: IO[bytes], said: bytearray | None) -> bool:
+        """Write or read one piece; return whether there was one."""
+        fd = stream.fileno()
         try:
-            child.communicate(stdin, timeout=timeout)
-        except subprocess.TimeoutExpired as exc:
-            end_group(child, grace=0)
-            raise DeadlineExceeded(f"{_name(argv)} took longer than {timeout:g} s.", seconds=timeout) from exc
-        except BaseException:
-            end_group(child, grace=0)
-            raise
-        return Finished(child.returncode, _read(out.fileno(), max_output, argv), _read(err.fileno(), max_output, argv))
+            if said is None:
+                self._given = self._given[os.write(fd, self._given[:_PIECE]) :]
+                if self._given:
+                    return True
+            elif piece := os.read(fd, _PIECE):
+                said += piece
+                if len(said) > self._limit:
+                    raise LimitExceeded(f"{self._name} wrote more than {self._limit:,} bytes.", limit=self._limit)
+                return True
+        except BlockingIOError:
+            return False
+        except BrokenPipeError:
+            pass
+        self._waiting.unregister(stream)
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+        return False
 
 
 def spawn(  # noqa: PLR0913 - one door, so it has every latch
@@ -141,13 +208,6 @@ def _signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
     except ProcessLookupError:
         return
-
-
-def _read(fd: int, limit: int, argv: Sequence[str | bytes | Path]) -> bytes:
-    size = os.fstat(fd).st_size
-    if size > limit:
-        raise LimitExceeded(f"{_name(argv)} wrote more than {limit:,} bytes.", limit=limit, spent=size)
-    return os.pread(fd, size, 0)
 
 
 def _name(argv: Sequence[str | bytes | Path]) -> str:

@@ -17,6 +17,9 @@ _NEARLY_NOTHING = 256 << 10  # bytes
 _CODES = {
     sqlite3.SQLITE_BUSY: StoreBusy,
     sqlite3.SQLITE_LOCKED: StoreBusy,
+    sqlite3.SQLITE_PROTOCOL: StoreBusy,  # too many began at the same moment
+    sqlite3.SQLITE_INTERRUPT: StoreBusy,
+    sqlite3.SQLITE_NOMEM: StoreBusy,
     sqlite3.SQLITE_FULL: DiskFull,
     sqlite3.SQLITE_CORRUPT: StoreCorrupt,
     sqlite3.SQLITE_NOTADB: StoreCorrupt,
@@ -109,6 +112,8 @@ def store_errors(path: Path) -> Iterator[None]:
         if kind is StorageFault and _is_full(path):  # no room for SQLite's shared memory is an "I/O error" to it
             kind = DiskFull
         raise kind(f"The database {path} failed: {exc}.", path=str(path)) from exc
+    except MemoryError as exc:  # so Python tells of SQLITE_NOMEM
+        raise StoreBusy(f"There is not enough memory for the database {path}.", path=str(path)) from exc
 
 
 def _is_full(path: Path) -> bool:

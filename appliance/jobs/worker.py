@@ -1,8 +1,8 @@
-"""What works on jobs: one thread for each kind, and one that keeps the leases alive."""
+"""What works on jobs: a thread for each lane of kinds, and one that keeps the leases alive."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from appliance.base import log
@@ -69,7 +69,8 @@ class Worker:
     """Runs *handlers* by job kind. *name* belongs to one living worker at a time.
 
     What an earlier bearer of the name still held goes back to the queue at the start. A handler must bear being run
-    again from the beginning.
+    again from the beginning. Kinds that stand together in one of *lanes* are never worked on side by side; every other
+    kind has a lane of its own.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Worker:
         *,
         name: str,
         clock: Clock,
+        lanes: Sequence[Sequence[str]] = (),
         stuck: float = _STUCK_S,
         heartbeat: float = HEARTBEAT_S,
     ) -> None:
@@ -88,19 +90,23 @@ class Worker:
         self._clock = clock
         self._stuck = stuck
         self._heartbeat = heartbeat
+        shared = {kind for lane in lanes for kind in lane}
+        self._lanes = [*(tuple(lane) for lane in lanes), *((kind,) for kind in handlers if kind not in shared)]
         self._running: dict[str, JobContext] = {}
+        self._broke: Exception | None = None
 
     def run(self, stop: threading.Event, *, goodbye: float = GOODBYE_S) -> None:
         """Work until *stop* is set; then jobs at work go back to the queue, and are taken up by the next worker.
 
         Raise `DeadlineExceeded` when a job neither progressed nor checked for half an hour: only the end of the process
-        frees it, and its attempt is counted.
+        frees it, and its attempt is counted. What ends a thread of the worker ends the worker, and is raised: a worker that
+        lives and takes no jobs of some kind would look well for ever.
         """
         taken = self._queue.recover(worker=self._name)
         _log.info("worker.started", worker=self._name, recovered=taken, kinds=sorted(self._handlers))
         threads = [
-            threading.Thread(target=self._work, args=(kind, stop), name=f"job-{kind}", daemon=True)
-            for kind in self._handlers
+            threading.Thread(target=self._live, args=(lane, stop), name=f"job-{lane[0]}", daemon=True)
+            for lane in self._lanes
         ]
         for thread in threads:
             thread.start()
@@ -115,6 +121,8 @@ class Worker:
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
         _log.info("worker.stopped", worker=self._name)
+        if self._broke is not None:
+            raise self._broke
 
     def _keep_alive(self) -> None:
         try:
@@ -125,19 +133,27 @@ class Worker:
             silent = self._clock.monotonic() - context.alive_at
             if silent > self._stuck:
                 _log.error("job.stuck", job=context.job.id, kind=context.job.kind, seconds=round(silent))
-                self._finish(context, f"No sign of life for {silent:.0f} s.", retryable=True)
+                self._queue.fail(context.lease, f"No sign of life for {silent:.0f} s.", retryable=True)
                 raise DeadlineExceeded(f"The job {context.job.id} gave no sign of life for {silent:.0f} s.", seconds=silent)
             try:
                 self._queue.heartbeat(context.lease)
             except ApplianceError as exc:
                 _log.warning("job.heartbeat_failed", job=context.job.id, reason=exc.message)
 
-    def _work(self, kind: str, stop: threading.Event) -> None:
+    def _live(self, lane: Sequence[str], stop: threading.Event) -> None:
+        try:
+            self._work(lane, stop)
+        except Exception as exc:  # noqa: BLE001 - the outermost loop of a thread: nobody would hear of its end
+            _log.exception("worker.thread_died", kinds=list(lane))
+            self._broke = exc
+            stop.set()
+
+    def _work(self, lane: Sequence[str], stop: threading.Event) -> None:
         while not stop.is_set():
             try:
-                lease = self._queue.lease(worker=self._name, kinds=[kind], seconds=_LEASE_S)
+                lease = self._queue.lease(worker=self._name, kinds=lane, seconds=_LEASE_S)
             except ApplianceError as exc:
-                _log.error("job.lease_failed", kind=kind, reason=exc.message)
+                _log.error("job.lease_failed", kinds=list(lane), reason=exc.message)
                 lease = None
             if lease is None:
                 stop.wait(_POLL_S)
@@ -172,12 +188,10 @@ class Worker:
                 self._queue.fail(context.lease, "The work broke off.", retryable=True)
         except ApplianceError as exc:
             _log.warning("job.failed", job=context.job.id, kind=context.job.kind, code=exc.code, reason=exc.message)
-            self._finish(context, str(exc), retryable=exc.retryable)
+            self._queue.fail(context.lease, str(exc), retryable=exc.retryable)
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a job: one bad job must not end the others
             _log.exception("job.broke", job=context.job.id, kind=context.job.kind)
-            self._finish(context, f"An error of ours: {type(exc).__name__}. The log has the details.", retryable=False)
+            reason = f"An error of ours: {type(exc).__name__}. The log has the details."
+            self._queue.fail(context.lease, reason, retryable=False)
         else:
             self._queue.complete(context.lease)
-
-    def _finish(self, context: JobContext, reason: str, *, retryable: bool) -> None:
-        self._queue.fail(context.lease, reason, retryable=retryable)

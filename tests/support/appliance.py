@@ -14,9 +14,8 @@ from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.config import load
-from appliance.jobs.worker import Worker
 from appliance.server import create_app
-from appliance.services import CLI_KEY, WORKER, Services, build, job_handlers
+from appliance.services import CLI_KEY, Services, build, worker_of
 
 Client = TestClient[Litestar]
 BASE = "http://127.0.0.1:7878"
@@ -62,8 +61,7 @@ def serving(services: Services, *, key: str | None = "local") -> Iterator[Client
 def working(services: Services) -> Iterator[None]:
     """Run a worker on the jobs of *services* for the length of the block."""
     stop = threading.Event()
-    worker = Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock)
-    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread = threading.Thread(target=worker_of(services).run, args=(stop,))
     thread.start()
     try:
         yield

@@ -14,8 +14,8 @@ from appliance.inference.engines.base import EngineHealth, Role
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
-from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, work
-from tests.support.appliance import make_services
+from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, mend, work
+from tests.support.appliance import make_services, serving
 from tests.support.clock import FakeClock
 from tests.support.indexed import WordEmbedder
 from tests.support.repos import make_repo
@@ -100,6 +100,44 @@ def test_a_worker_that_starts_asks_for_the_vectors_that_are_missing(services: Se
     assert [job.state for job in services.jobs.list(kind="embed")] == ["queued", "done"]
 
 
+def test_a_damaged_index_ends_no_worker_and_is_asked_for_again(services: Services, repo: RepoId, tmp_path: Path) -> None:
+    project = services.registry.project("default").id
+    ill = services.registry.add_repo(project, make_repo(tmp_path, {"b.py": "y = 1\n"}, name="ill")).id
+    for each in (repo, ill):
+        services.index(each)
+        run(services, "index")
+    (services.generations.published(ill).folder / "chunk_file.npy").write_bytes(b"damaged")
+    services.generations.forget(ill)
+    stop = threading.Event()
+    stop.set()
+    work(services, stop)
+    assert [(job.kind, job.key) for job in services.jobs.list() if job.state == "queued" and job.kind == "index"] == [
+        ("index", ill)
+    ]
+    with serving(services) as client:
+        shown = {each["id"]: each for each in client.get("/api/v1/repos").json()}
+    assert (shown[ill]["index"], shown[ill]["error"], shown[repo]["error"]) == (None, "store_corrupt", "")
+    assert "Index" in shown[ill]["remedy"]
+    run(services, "index")
+    assert services.generations.published(ill).info.files == 1
+    assert services.registry.repo(ill).error == ""
+
+
+def test_a_look_asks_for_what_no_engine_could_make_once_one_is_ready(services: Services, repo: RepoId) -> None:
+    """The embed job failed three times while the engine was away."""
+    services.index(repo)
+    run(services, "index")
+    run(replace(services, embedder=None), "embed")
+    mend(replace(services, engines=Engines("down")), again=False)
+    assert [job.state for job in services.jobs.list(kind="embed")] == ["done"]
+    mend(replace(services, engines=Engines("ready")), again=False)
+    mend(replace(services, engines=Engines("ready")), again=False)
+    assert [job.state for job in services.jobs.list(kind="embed")] == ["queued", "done"]
+    run(replace(services, engines=Engines("ready")), "embed")
+    mend(replace(services, engines=Engines("ready")), again=False)
+    assert [job.state for job in services.jobs.list(kind="embed")] == ["done", "done"]
+
+
 def test_a_dropped_repo_takes_its_jobs_with_it(services: Services, repo: RepoId) -> None:
     job = services.index(repo)
     services.drop(repo)
@@ -112,12 +150,16 @@ def test_a_dropped_repo_leaves_nothing_on_the_disk(services: Services, repo: Rep
     project = services.registry.repo(repo).project
     services.index(repo)
     run(services, "index")
+    run(services, "embed")
     paths = services.paths.project(project)
     assert list(paths.generations.iterdir())
     services.drop(repo)
     run(services, "tidy")
-    assert not list(paths.generations.iterdir())
-    assert not list(paths.mirrors.glob("*"))
+    run(services, "tidy-vectors")
+    assert not [path for folder in (paths.generations, paths.mirrors, paths.vectors) for path in folder.iterdir()]
+    with closing(sqlite.connect(paths.db)) as conn:
+        counts = {name: conn.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("blobs", "vector_tables")}  # noqa: S608
+    assert counts == {"blobs": 0, "vector_tables": 0}
 
 
 def test_a_second_start_on_the_same_data_finds_what_the_first_left(services: Services, repo: RepoId) -> None:

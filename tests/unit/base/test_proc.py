@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 
 from appliance.base import proc
 from appliance.errors import DeadlineExceeded, HostUnfit, LimitExceeded
+
+_BOTH = "import sys; sys.stderr.write('e' * 500_000); sys.stdout.buffer.write(sys.stdin.buffer.read())"
 
 
 def test_what_a_child_says_and_its_code_come_back() -> None:
@@ -24,6 +27,28 @@ def test_a_slow_child_is_ended_with_its_children(tmp_path: Path) -> None:
 def test_too_much_output_is_refused() -> None:
     with pytest.raises(LimitExceeded):
         proc.run([sys.executable, "-c", "print('x' * 5000)"], timeout=20, max_output=1000)
+
+
+def test_a_child_that_says_too_much_is_ended_long_before_it_is_done() -> None:
+    """What it says for ever would fill the disk, or the memory."""
+    with pytest.raises(LimitExceeded):
+        proc.run(["sh", "-c", "yes"], timeout=60, max_output=1 << 20)
+
+
+def test_much_goes_in_and_comes_out_at_the_same_time() -> None:
+    given = b"0123456789" * 300_000
+    done = proc.run([sys.executable, "-c", _BOTH], timeout=60, stdin=given)
+    assert (done.code, done.stdout, len(done.stderr)) == (0, given, 500_000)
+
+
+def test_a_child_that_reads_nothing_is_no_fault() -> None:
+    assert proc.run(["true"], timeout=20, stdin=b"x" * 1_000_000).code == 0
+
+
+def test_what_a_child_leaves_behind_is_not_waited_for() -> None:
+    done = proc.run(["sh", "-c", "sleep 5 & echo $!"], timeout=4)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert done.code == 0
 
 
 def test_a_missing_program_is_named_with_its_remedy() -> None:

@@ -87,3 +87,18 @@ def test_a_locked_database_is_busy(tmp_path: Path) -> None:
         second.execute("BEGIN IMMEDIATE")
     first.close()
     second.close()
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY]
+)
+def test_what_may_pass_by_itself_is_retryable(tmp_path: Path, code: int) -> None:
+    error = sqlite3.OperationalError("locking protocol")
+    error.sqlite_errorcode = code
+    with pytest.raises(StoreBusy), sqlite.store_errors(tmp_path / "db"):
+        raise error
+
+
+def test_want_of_memory_is_retryable(tmp_path: Path) -> None:
+    with pytest.raises(StoreBusy), sqlite.store_errors(tmp_path / "db"):
+        raise MemoryError

@@ -1,14 +1,15 @@
 import contextlib
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
 from appliance.base.clock import SystemClock
 from appliance.errors import Cancelled, DeadlineExceeded, InvalidInput, StoreBusy
 from appliance.ids import JobId
-from appliance.jobs.queue import Job, JobQueue
+from appliance.jobs.queue import Job, JobQueue, Lease
 from appliance.jobs.worker import Handler, JobContext, Worker
 from tests.support.clock import FakeClock
 
@@ -192,3 +193,53 @@ def test_a_job_without_a_sign_of_life_ends_the_worker_and_counts_as_an_attempt(q
     while any(thread.name == "job-index" for thread in threading.enumerate()):
         assert time.monotonic() < deadline
         threading.Event().wait(0.02)
+
+
+def test_kinds_of_one_lane_are_never_worked_on_side_by_side(queue: JobQueue) -> None:
+    """What tidies would fail on what indexes, again and again, for as long as that takes."""
+    inside: list[str] = []
+    met: list[str] = []
+    release = threading.Event()
+
+    def alone(context: JobContext) -> None:
+        met.extend(inside)
+        inside.append(context.job.kind)
+        release.wait(20 if context.job.kind == "index" else 0)
+        inside.remove(context.job.kind)
+
+    first = queue.enqueue("index", key="p")
+    stop = threading.Event()
+    worker = Worker(queue, {"index": alone, "tidy": alone}, name="worker", clock=SystemClock(), lanes=[("index", "tidy")])
+    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread.start()
+    until(queue, first.id, lambda job: job.state == "running")
+    second = queue.enqueue("tidy", key="p")
+    assert queue.get(second.id).state == "queued"
+    release.set()
+    tidied = until(queue, second.id, lambda job: job.ended)
+    stop.set()
+    thread.join(30)
+    assert (tidied.state, tidied.attempts, met) == ("done", 1, [])
+
+
+def test_a_worker_one_of_whose_threads_dies_ends_with_its_error(queue: JobQueue, clock: SystemClock) -> None:
+    """It would look well for ever, and take no jobs of that kind; its supervisor starts it anew."""
+
+    class Broken(JobQueue):
+        def __init__(self) -> None:
+            """Lend everything to the real queue."""
+
+        def recover(self, *, worker: str) -> int:
+            return queue.recover(worker=worker)
+
+        def present(self, *, worker: str) -> None:
+            queue.present(worker=worker)
+
+        def lease(self, *, worker: str, kinds: Sequence[str], seconds: float) -> Lease | None:
+            if "index" in kinds:
+                raise sqlite3.OperationalError("what nobody has seen before")
+            return queue.lease(worker=worker, kinds=kinds, seconds=seconds)
+
+    handlers: Mapping[str, Handler] = {"index": lambda _: None, "embed": lambda _: None}
+    with pytest.raises(sqlite3.OperationalError):
+        Worker(Broken(), handlers, name="worker", clock=clock, heartbeat=0.05).run(threading.Event())
