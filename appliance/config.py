@@ -170,10 +170,11 @@ def _read(path: Path, *, required: bool) -> dict[str, object]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     own = {"SKELLIG_CONFIG"}  # names the file itself
+    tests = "SKELLIG_TEST_"  # switches of the test suite, which may be set for the whole shell
     return {
         name.removeprefix("SKELLIG_").lower().replace("__", "."): value
         for name, value in environ.items()
-        if name.startswith("SKELLIG_") and name not in own
+        if name.startswith("SKELLIG_") and name not in own and not name.startswith(tests)
     }
 
 

@@ -69,8 +69,8 @@ def seen(browser: Browser, site: Site, session: StorageState) -> Iterator[Watche
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pictures go: into the documentation when ``SKELLIG_SCREENSHOTS=1`` asks for it, else aside."""
-    if os.environ.get("SKELLIG_SCREENSHOTS") == "1":
+    """Where pictures go: into the documentation when ``SKELLIG_TEST_SCREENSHOTS=1`` asks for it, else aside."""
+    if os.environ.get("SKELLIG_TEST_SCREENSHOTS") == "1":
         return _ROOT / "docs" / "images"
     return tmp_path_factory.mktemp("pictures")
 

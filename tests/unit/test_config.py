@@ -33,6 +33,12 @@ def test_every_setting_has_an_origin_and_a_description(tmp_path: Path) -> None:
     assert set(loaded.origins.values()) == {"default"}
 
 
+def test_switches_of_the_test_suite_are_no_settings(tmp_path: Path) -> None:
+    """They may be exported for the whole shell, in which `skellig` and `make test` run too."""
+    switches = {f"SKELLIG_TEST_{name}": "1" for name in ("MODELS", "ROUNDS", "FILES", "REPO", "SCREENSHOTS")}
+    assert load(tmp_path, env=switches).settings == load(tmp_path).settings
+
+
 @pytest.mark.parametrize(
     ("file", "env", "says"),
     [

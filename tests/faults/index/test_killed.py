@@ -19,8 +19,8 @@ from appliance.errors import HostUnfit
 from tests.support.indexing import IndexBench, Recorder
 from tests.support.repos import commit, make_repo
 
-ROUNDS = int(os.environ.get("SKELLIG_FAULT_ROUNDS", "6"))
-FILES = int(os.environ.get("SKELLIG_FAULT_FILES", "300"))
+ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "6"))
+FILES = int(os.environ.get("SKELLIG_TEST_FILES", "300"))
 _DEADLINE_S = 60.0
 
 

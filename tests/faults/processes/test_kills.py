@@ -1,6 +1,6 @@
 """Claims about kill -9 of each program in the middle of an index: nothing is lost, and searches answer throughout.
 
-``SKELLIG_FAULT_ROUNDS=20 SKELLIG_FAULT_REPO=/path pytest tests/faults/processes/test_kills.py`` is the long form.
+``SKELLIG_TEST_ROUNDS=20 SKELLIG_TEST_REPO=/path pytest tests/faults/processes/test_kills.py`` is the long form.
 """
 
 import os
@@ -32,7 +32,7 @@ from tests.support.repos import make_repo
 pytestmark = pytest.mark.timeout(3600)
 
 T = TypeVar("T")
-ROUNDS = int(os.environ.get("SKELLIG_FAULT_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "1"))
 WORD = "unmistakable"
 
 
@@ -137,7 +137,7 @@ def house(tmp_path: Path) -> Iterator[Patient]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    if given := os.environ.get("SKELLIG_FAULT_REPO"):
+    if given := os.environ.get("SKELLIG_TEST_REPO"):
         return Path(given)
     body = "".join(f"    step_{i} = total * {i}\n" for i in range(30))
     return make_repo(tmp_path, {f"p{i % 9}/m{i}.py": f"def f{i}(total):\n{body}" for i in range(400)}, name="source")

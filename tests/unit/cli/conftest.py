@@ -1,6 +1,7 @@
 """A command line on a data directory of its own, and an appliance that answers from a script."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,8 +45,8 @@ class Line:
 @pytest.fixture
 def line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """Run commands on an empty data directory, with settings from a file and never from this machine's environment."""
-    for name in ("SKELLIG_DATA", "SKELLIG_CONFIG", "SKELLIG_WEB__PORT", "SKELLIG_CHAT__MODEL", "SKELLIG_MODELS_FROM"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("SKELLIG_")]:
+        monkeypatch.delenv(name)
     (tmp_path / "skellig.toml").touch()
     return Line(tmp_path, capsys)
 
