@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel
 
-from appliance.api import answers, schemas
+from appliance.api import answers, found, schemas
 from appliance.cli import views
 
 PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
@@ -15,8 +15,8 @@ PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
     (views.LeftOut, schemas.LeftOutOut),
     (views.LeftOutPage, schemas.LeftOutPage),
     (views.Fresh, schemas.FreshnessOut),
-    (views.Hit, schemas.HitOut),
-    (views.Results, schemas.SearchOut),
+    (views.Hit, found.HitOut),
+    (views.Results, found.SearchOut),
     (views.Evidence, answers.EvidenceOut),
     (views.Sentence, answers.SentenceOut),
     (views.Struck, answers.StruckOut),
