@@ -76,6 +76,9 @@ class Source(Protocol):
         Raise `NotFound` for an unknown branch or a repository without commits, `MalformedContent` for a broken one.
         """
 
+    def tip(self, branch: str | None) -> tuple[str, CommitId]:
+        """Return the branch and commit that `snapshot` found last, or would find where that is cheap; raise as it does."""
+
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of *snapshot*, sorted by path as git sorts it; links and submodules too."""
 

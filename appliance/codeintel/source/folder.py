@@ -92,6 +92,13 @@ class FolderSource:
         self._left_out = {commit: seen.left_out + unread}
         return Snapshot("", commit, tree.id)
 
+    def tip(self, branch: str | None) -> tuple[str, CommitId]:
+        """Return the commit that was taken last, without a look at the folder; raise `NotFound` if none was."""
+        state = self._state()
+        if branch or state is None:
+            raise NotFound(f"{self._root} was not taken in yet.", remedy="Wait for its index job.", branch=branch or "")
+        return "", CommitId(state.commit)
+
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of the snapshot; links too, as their text."""
         return list_tree(self._store, snapshot.tree)

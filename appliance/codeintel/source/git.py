@@ -45,6 +45,10 @@ class GitSource:
             raise self._incomplete(commit)
         return Snapshot(name, commit, tree.id)
 
+    def tip(self, branch: str | None) -> tuple[str, CommitId]:
+        """Return the name and the newest commit of *branch*; raise as `snapshot` does."""
+        return self._resolve(branch)
+
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of the tree, streaming; links and submodules too. Raise `LimitExceeded` for too many."""
         return list_tree(self._view, snapshot.tree, most_files=self._most_files)

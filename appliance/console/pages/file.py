@@ -211,12 +211,12 @@ def _outline(span: Span, generation: Generation | None, shown: _Shown) -> tuple[
 
 def _moved(span: Span, repo: Repo, source: Source) -> str:
     try:
-        tip = source.snapshot(repo.branch)
-        behind = source.behind(branch=tip.branch, commit=span.commit)
-        now = source.locate(commit=tip.commit, path=span.path)
+        branch, tip = source.tip(repo.branch)
+        now = source.locate(commit=tip, path=span.path)
+        behind = source.behind(branch=branch, commit=span.commit) if branch else None  # a folder would be walked
     except ApplianceError:
         return "The repository cannot say whether its branch has moved on."
-    if tip.commit == span.commit:
+    if tip == span.commit:
         return ""
     fate = (
         "this file is gone there"
@@ -225,7 +225,7 @@ def _moved(span: Span, repo: Repo, source: Source) -> str:
         if now == span.blob
         else "this file has changed"
     )
-    ahead = f"{tip.branch or 'HEAD'} has moved on" + (f" by {count(behind, 'commit')}" if behind else "")
+    ahead = f"{branch or 'HEAD'} has moved on" + (f" by {count(behind, 'commit')}" if behind else "")
     return f"{ahead}; {fate}."
 
 

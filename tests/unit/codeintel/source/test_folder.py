@@ -1,6 +1,7 @@
 """Plain folders, taken in without git looking at them."""
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -199,3 +200,15 @@ def test_many_names_are_judged_without_a_deadlock(folder: Path, opened: Opener) 
     source = opened(folder, limits=Index())
     kept = {entry.path for entry in source.entries(source.snapshot(None))}
     assert kept == {".gitignore", "a.py", "sub/b.sh"} | {f"{'n' * 60}{n}" for n in range(3000) if "7" not in str(n)}
+
+
+def test_the_tip_is_what_was_taken_last_and_nothing_is_looked_at_for_it(folder: Path, opened: Opener) -> None:
+    """A page that shows a file asks for it, in a process that must answer."""
+    source = opened(folder)
+    with pytest.raises(NotFound):
+        source.tip(None)
+    taken = source.snapshot(None).commit
+    (folder / "a.py").write_text("x = 2\n")
+    assert source.tip(None) == ("", taken)
+    shutil.rmtree(folder)
+    assert source.tip(None) == ("", taken)
