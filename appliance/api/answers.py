@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from appliance.api.found import LinesOut, Numbered, PlaceOut, lines_of, place_of
 from appliance.api.schemas import FreshnessOut, Input, Name, Output, shown
+from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
 from appliance.services import DEFAULT_PROJECT
 
@@ -13,7 +14,7 @@ from appliance.services import DEFAULT_PROJECT
 class AskIn(Input):
     """A question about the code of a project, or of some of its repos."""
 
-    question: Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
+    question: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_QUESTION, strip_whitespace=True)]
     project: Name = DEFAULT_PROJECT
     repos: list[Name] = Field(default_factory=list, max_length=100, description="Ids or names; none means all.")
     prose: bool = Field(True, description="Whether the model may write sentences about the evidence.")

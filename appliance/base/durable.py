@@ -8,11 +8,14 @@ import ctypes
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from appliance.errors import Conflict, DiskFull, HostUnfit, StorageFault
+
+_NEARLY_NOTHING = 1 << 20  # bytes
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -96,6 +99,17 @@ def exclusive(path: Path, *, what: str, remedy: str = "") -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def is_full(path: Path) -> bool:
+    """Return whether so little space is left for *path* that what failed there failed for want of it.
+
+    Libraries tell of a full disk each in their own way, many as some other error.
+    """
+    try:
+        return shutil.disk_usage(path).free < _NEARLY_NOTHING
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -3,17 +3,16 @@
 NORMAL lost acknowledged rows in 3 of 60 simulated power cuts; FULL lost none.
 """
 
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from appliance.base.durable import is_full
 from appliance.errors import DiskFull, HostUnfit, StorageFault, StoreBusy, StoreCorrupt
 
 _BUSY_TIMEOUT_S = 10.0
-_NEARLY_NOTHING = 256 << 10  # bytes
 _CODES = {
     sqlite3.SQLITE_BUSY: StoreBusy,
     sqlite3.SQLITE_LOCKED: StoreBusy,
@@ -109,18 +108,11 @@ def store_errors(path: Path) -> Iterator[None]:
         kind = _CODES.get(getattr(exc, "sqlite_errorcode", 0) & 0xFF)
         if kind is None:
             raise
-        if kind is StorageFault and _is_full(path):  # no room for SQLite's shared memory is an "I/O error" to it
+        if kind is StorageFault and is_full(path.parent):  # no room for SQLite's shared memory is an "I/O error" to it
             kind = DiskFull
         raise kind(f"The database {path} failed: {exc}.", path=str(path)) from exc
     except MemoryError as exc:  # so Python tells of SQLITE_NOMEM
         raise StoreBusy(f"There is not enough memory for the database {path}.", path=str(path)) from exc
-
-
-def _is_full(path: Path) -> bool:
-    try:
-        return shutil.disk_usage(path.parent).free < _NEARLY_NOTHING
-    except OSError:
-        return False
 
 
 def _migrate(conn: sqlite3.Connection, migrations: Sequence[str], *, path: Path) -> None:

@@ -81,5 +81,5 @@ def _foot(screen: Console, results: Results, *, shown: int, offset: int) -> None
     read = "; ".join(freshness(fresh) for fresh in results.freshness)
     more = f" (next: --offset {offset + shown})" if results.truncated else ""
     ways = ", ".join(results.signals)
-    took = results.timings.get("total", sum(results.timings.values()))
+    took = results.timings.get("total_ms", sum(results.timings.values()))
     screen.print(Text(f"{shown} of {results.total:,}{more}, by {ways}, in {took:.0f} ms; {read}", style="dim"))

@@ -9,6 +9,7 @@ from appliance import errors
 from appliance.api.found import SearchOut
 from appliance.api.problems import documented
 from appliance.api.v1.scopes import scope_of
+from appliance.codeintel.query.querylang import LONGEST_QUERY
 from appliance.services import DEFAULT_PROJECT
 from appliance.web.wiring import Wired
 
@@ -23,7 +24,7 @@ class SearchController(Controller):
     async def search(
         self,
         services: Wired,
-        q: Annotated[str, QueryParameter(min_length=1, max_length=1000, description="Words, names, filters.")],
+        q: Annotated[str, QueryParameter(min_length=1, max_length=LONGEST_QUERY, description="Words, names, filters.")],
         project: Annotated[str, QueryParameter(max_length=100)] = DEFAULT_PROJECT,
         repo: Annotated[list[str] | None, QueryParameter(max_items=100, description="Id or name; may be repeated.")] = None,
         limit: Annotated[int, QueryParameter(ge=1, le=100)] = 20,

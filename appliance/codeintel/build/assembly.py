@@ -20,7 +20,7 @@ from appliance.codeintel.facts import BlobFacts, Symbol
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.store.code import unpack_facts
 from appliance.codeintel.store.lexical import LexicalDoc
-from appliance.codeintel.store.schema import GENERATION, GENERATION_INDEXES
+from appliance.codeintel.store.schema import ARRAYS, GENERATION, GENERATION_INDEXES
 from appliance.errors import StoreCorrupt
 
 _BATCH = 5_000  # symbols written at once
@@ -29,7 +29,6 @@ _QUERY = (
     "SELECT e.path, e.blob, e.hint, e.flags, b.reason, b.detail, b.facts FROM entries e"
     " LEFT JOIN project.blobs b ON b.blob = e.blob AND b.hint = e.hint AND b.recipe = ? ORDER BY e.id"
 )
-_ARRAYS = ("chunk_file", "chunk_start", "chunk_end", "chunk_symbol", "defines_start", "defines")
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +60,7 @@ class Assembly:
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(GENERATION)
         self._spool = texts_file(folder).open("w", encoding="utf-8", newline="\n")
-        self._arrays = {name: array("i") for name in _ARRAYS}
+        self._arrays = {name: array("i") for name in ARRAYS}
         self._symbols: list[tuple[object, ...]] = []
         self._symbol_count = self._files = self._lines = self._problems = 0
         self._left_out: Counter[str] = Counter()
@@ -140,7 +139,7 @@ class Assembly:
             around = [facts.symbols[chunk.symbol].qualname] if chunk.symbol >= 0 else []
             index = len(self._arrays["chunk_file"])
             values = (number, chunk.start_line, chunk.end_line, first_symbol + chunk.symbol if chunk.symbol >= 0 else -1)
-            for name, value in zip(_ARRAYS, (*values, len(self._arrays["defines"])), strict=False):
+            for name, value in zip(ARRAYS, (*values, len(self._arrays["defines"])), strict=False):
                 self._arrays[name].append(value)
             self._arrays["defines"].extend(first_symbol + i for i in chunk.defines)
             self._spool.write(chunk.tokens + "\n")

@@ -6,7 +6,6 @@ one JSON line at a time, and ends when its standard input closes: it never outli
 """
 
 import gc
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -14,13 +13,12 @@ from pathlib import Path
 
 import msgspec
 
+from appliance.base.durable import is_full
 from appliance.codeintel.build import programs
 from appliance.codeintel.build.assembly import Assembly, Counts
 from appliance.codeintel.build.training import Training
 from appliance.codeintel.store.lexical import LexicalIndex, build_lexical
 from appliance.errors import ApplianceError, DiskFull, StorageFault
-
-_NEARLY_NOTHING = 1 << 20  # bytes: with less than that free, whatever failed failed for want of space
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,7 +58,7 @@ def main() -> int:
     except BrokenPipeError:  # nobody listens any more
         return 1
     except Exception as exc:  # the outermost loop of this process: libraries report a full disk each in their own way
-        if shutil.disk_usage(folder).free > _NEARLY_NOTHING:
+        if not is_full(folder):
             raise
         _say(
             Said(error=DiskFull.code, message=f"No space is left for {folder}: {exc}.", remedy="Free space, then try again.")

@@ -1,6 +1,5 @@
 """A source file addressed by bytes, as the parser does, and by lines, as people do."""
 
-from bisect import bisect_right
 from itertools import accumulate
 
 
@@ -24,10 +23,6 @@ class SourceText:
         if self._plain is not None:
             return self._plain[start:end]
         return self.source[start:end].decode("utf-8", "replace")
-
-    def row(self, offset: int) -> int:
-        """Return the row that a byte offset is in."""
-        return bisect_right(self.offsets, offset) - 1
 
     def between(self, first: int, last: int) -> str:
         """Return lines *first* to *last*, both inclusive, from 1."""

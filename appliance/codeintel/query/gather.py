@@ -93,7 +93,7 @@ class Gatherer:
         times.append(self._clock.monotonic())
         parts = await asyncio.to_thread(_dated, parts, counting, within=self._patience.behind)
         times.append(self._clock.monotonic())
-        steps = ("open", "embed", "rank", "freshness")
+        steps = ("open_ms", "embed_ms", "rank_ms", "freshness_ms")
         timings = {
             step: round((after - before) * 1000, 3) for step, before, after in zip(steps, times, times[1:], strict=False)
         }

@@ -12,7 +12,8 @@ from appliance.errors import InvalidInput, LimitExceeded
 Style = Literal["symbol", "prose"]
 
 FILTERS = ("repo", "path", "lang", "symbol")
-_LONGEST = 2_000  # characters
+LONGEST_QUERY = 1_000  # characters
+LONGEST_QUESTION = 4_000
 _ITEM = re.compile(
     r"""(?P<minus>-?)(?P<name>[a-z]+):(?P<value>"[^"]*"|(?![:/])[^\s"]+)(?=\s|$)   # a filter
       | "(?P<phrase>[^"]*)"
@@ -64,7 +65,7 @@ def parse(query: str) -> ParsedQuery:
 
     Raise `InvalidInput` when nothing is asked or a filter is unknown, `LimitExceeded` when the query is too long.
     """
-    _bounded(query)
+    _bounded(query, most=LONGEST_QUERY, what="query")
     words: list[str] = []
     phrases: list[str] = []
     filters: list[Filter] = []
@@ -83,7 +84,7 @@ def parse(query: str) -> ParsedQuery:
 
 def plain(text: str) -> ParsedQuery:
     """Take a question apart, in which colons and quotes mean nothing; raise as `parse` does."""
-    _bounded(text)
+    _bounded(text, most=LONGEST_QUESTION, what="question")
     return _parsed([text], [], [])
 
 
@@ -110,9 +111,9 @@ def dotted(name: str) -> str:
     return _JOINT.sub(".", name)
 
 
-def _bounded(query: str) -> None:
-    if len(query) > _LONGEST:
-        raise LimitExceeded(f"A query has at most {_LONGEST:,} characters.", limit=_LONGEST, size=len(query))
+def _bounded(text: str, *, most: int, what: str) -> None:
+    if len(text) > most:
+        raise LimitExceeded(f"A {what} has at most {most:,} characters.", limit=most, size=len(text))
 
 
 def _parsed(words: Sequence[str], phrases: Sequence[str], filters: Sequence[Filter]) -> ParsedQuery:

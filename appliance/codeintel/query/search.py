@@ -46,7 +46,8 @@ class Searcher:
             signals=gathered.signals.used,
             freshness=tuple(part.freshness for part in gathered.parts),
             warnings=(*gathered.warnings, *gathered.vector_warnings, *page.warnings),
-            timings=gathered.timings | {"text": round((end - middle) * 1000, 3), "total": round((end - start) * 1000, 3)},
+            timings=gathered.timings
+            | {"text_ms": round((end - middle) * 1000, 3), "total_ms": round((end - start) * 1000, 3)},
         )
 
     async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:

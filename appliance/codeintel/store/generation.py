@@ -19,12 +19,12 @@ from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
+from appliance.codeintel.store.schema import ARRAYS
 from appliance.codeintel.store.symbols import SymbolRow, SymbolTable
 from appliance.errors import StoreCorrupt
 from appliance.ids import CommitId, GenerationId, RepoId
 
 _REMEDY = "Index the repository again."
-_ARRAYS = ("chunk_file", "chunk_start", "chunk_end", "chunk_symbol", "defines_start", "defines")
 
 
 class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Generation:
     """A read-only handle; safe to use from many threads, cheap to keep, readable even after its folder was removed."""
 
     def __init__(self, folder: Path, info: GenerationInfo, *, vectors: VectorMatrix | None = None) -> None:
-        arrays = {name: _mapped(folder / f"{name}.npy") for name in _ARRAYS}
+        arrays = {name: _mapped(folder / f"{name}.npy") for name in ARRAYS}
         self.info = info
         self.folder = folder
         self.vectors = vectors

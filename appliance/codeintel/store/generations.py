@@ -53,7 +53,7 @@ class Generations:
         self._held: dict[RepoId, _Held] = {}
         self._sources: dict[RepoId, _Opened] = {}
         self._behind: OrderedDict[tuple[RepoId, str], tuple[float, int | None]] = OrderedDict()
-        self._counting: dict[RepoId, Future[int | None]] = {}
+        self._counting: dict[RepoId, tuple[CommitId, Future[int | None]]] = {}
         self._counters = ThreadPoolExecutor(_COUNTERS, thread_name_prefix="behind")
 
     def repos(self, project: ProjectId) -> list[Repo]:
@@ -117,19 +117,20 @@ class Generations:
     def behind(self, repo: RepoId, *, branch: str, commit: CommitId) -> "Future[int | None]":
         """Begin to count how many commits *branch* has that *commit* lacks, unless that is known or being counted.
 
-        However many ask, one thread at a time is with one repository: it may never answer. Read the result with `counted`.
+        However many ask, one thread at a time is with one repository: it may never answer. While it is asked of another
+        commit nothing is known of this one. Read the result with `counted`.
         """
         now = self._clock.monotonic()
         with self._lock:
             at, behind = self._behind.get((repo, commit), (float("-inf"), None))
             if now - at < _BEHIND_FOR_S:
-                known: Future[int | None] = Future()
-                known.set_result(behind)
-                return known
-            counting = self._counting.get(repo)
+                return _known(behind)
+            asked, counting = self._counting.get(repo, (commit, None))
             if counting is None or counting.done():
                 counting = self._counters.submit(self._count_behind, repo, branch, commit)
-                self._counting[repo] = counting
+                self._counting[repo] = (commit, counting)
+            elif asked != commit:
+                return _known(None)
             return counting
 
     def forget(self, repo: RepoId) -> None:
@@ -180,6 +181,12 @@ class Generations:
             while len(self._behind) > 1000:
                 self._behind.popitem(last=False)
         return behind
+
+
+def _known(behind: int | None) -> "Future[int | None]":
+    known: Future[int | None] = Future()
+    known.set_result(behind)
+    return known
 
 
 def counted(counting: "Future[int | None]", *, within: float) -> int | None:

@@ -43,11 +43,6 @@ class VectorMatrix:
             raise StoreCorrupt(f"The vectors in {folder} do not fit together.", remedy="Index the repository again.")
         return cls(model, rows, scale, state)
 
-    @property
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """True where a chunk has a vector."""
-        return np.equal(self.state, VectorState.PRESENT)
-
     def scores(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the cosine of the unit vector *query* with each chunk's vector, and nan where a chunk has none."""
         if query.shape != (self.rows.shape[1],):

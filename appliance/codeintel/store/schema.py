@@ -91,6 +91,9 @@ CREATE TABLE symbols (
 CREATE TABLE left_out (id INTEGER PRIMARY KEY, path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL);
 """
 
+# Of chunks: a generation has one file of 32-bit numbers for each. `defines_start` says where in `defines` a chunk's begin.
+ARRAYS = ("chunk_file", "chunk_start", "chunk_end", "chunk_symbol", "defines_start", "defines")
+
 # Made after the rows are in: four times cheaper than keeping them sorted all along.
 GENERATION_INDEXES = """
 CREATE INDEX symbols_name ON symbols (folded, name);

@@ -66,13 +66,6 @@ class SymbolTable:
         number = self._files.number(path)
         return [] if number is None else self._select("WHERE s.file = ?", (number,), -1)
 
-    def like(self, prefix: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
-        """Return definitions whose name begins with *prefix* whatever the case, by name."""
-        folded = _storable(prefix).casefold()
-        return self._select(
-            "WHERE s.folded >= ? AND s.folded < ?", (folded, folded + "\U0010ffff"), limit, order="s.folded, s.id"
-        )
-
     def rows(self, ids: Iterable[int]) -> list[SymbolRow]:
         """Return the definitions with these ids, in the order of *ids*."""
         wanted = list(ids)
@@ -80,14 +73,9 @@ class SymbolTable:
         found = {row.id: row for row in self._select(f"WHERE s.id IN ({marks})", tuple(wanted), -1)}
         return [found[number] for number in wanted]
 
-    def count(self) -> int:
-        """Return how many definitions there are."""
+    def _select(self, where: str, values: Sequence[object], limit: int) -> list[SymbolRow]:
         with self._db.read() as conn:
-            return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
-
-    def _select(self, where: str, values: Sequence[object], limit: int, *, order: str = "s.id") -> list[SymbolRow]:
-        with self._db.read() as conn:
-            rows = conn.execute(f"{_COLUMNS}{where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
+            rows = conn.execute(f"{_COLUMNS}{where} ORDER BY s.id LIMIT ?", (*values, limit)).fetchall()
         return [self._row(row) for row in rows]
 
     def _row(self, row: sqlite3.Row) -> SymbolRow:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from appliance.base.durable import make_directory, sync_filesystem
+from appliance.base.durable import is_full, make_directory, sync_filesystem
 from appliance.base.log import get
 from appliance.codeintel.store.code import CodeStore
 from appliance.errors import DiskFull, StorageFault
@@ -28,7 +28,6 @@ _COMPACT_ABOVE = 24  # fragments: one is added with every commit
 _FOR_EVER = timedelta(days=36_500)
 _FORMER_KEPT = timedelta(hours=1)
 _DELETED_AT_ONCE = 500  # keys
-_NEARLY_NOTHING = 1 << 20
 
 _log = get("codeintel.vectors")
 
@@ -124,7 +123,7 @@ class VectorStore:
     def _afresh(self, reason: Exception | None) -> "lancedb.table.Table":
         """Start over: vectors are derived, what cannot be read is embedded again. Not for want of space, though."""
         if reason is not None:
-            if self._is_full():
+            if is_full(self._folder):
                 raise self._fault(reason) from reason
             _log.warning("vectors.unreadable", model=self._model, reason=type(reason).__name__)
         shutil.rmtree(self._folder / f"{self._name}.lance", ignore_errors=True)
@@ -140,12 +139,9 @@ class VectorStore:
             raise self._fault(exc) from exc
 
     def _fault(self, exc: Exception) -> StorageFault:
-        if self._is_full():
+        if is_full(self._folder):
             return DiskFull(f"No space is left for {self._folder}.", remedy="Free space, then try again.")
         return StorageFault(f"The vectors in {self._folder} cannot be written: {exc}.", path=str(self._folder))
-
-    def _is_full(self) -> bool:
-        return shutil.disk_usage(self._folder).free < _NEARLY_NOTHING
 
 
 def prune(store: CodeStore, *, used: AbstractSet[str]) -> int:

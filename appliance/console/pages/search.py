@@ -107,7 +107,7 @@ def _results(response: SearchResponse, services: Services, *, offset: int) -> Re
         last=offset + len(response.hits),
         total=response.total,
         truncated=response.truncated,
-        milliseconds=response.timings.get("total", max(response.timings.values(), default=0.0)),
+        milliseconds=response.timings.get("total_ms", max(response.timings.values(), default=0.0)),
         signals=response.signals,
         freshness=response.freshness,
         warnings=response.warnings,

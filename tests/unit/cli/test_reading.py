@@ -14,7 +14,7 @@ HIT = {
 }  # fmt: skip
 RESULTS = {
     "hits": [HIT], "total": 40, "truncated": True, "signals": ["lexical", "latent"], "freshness": [FRESH],
-    "warnings": ["The embedder is not ready."], "timings": {"rank": 10.0, "total": 12.5},
+    "warnings": ["The embedder is not ready."], "timings": {"rank_ms": 10.0, "total_ms": 12.5},
 }  # fmt: skip
 EVIDENCE = {
     "n": 1, "repo_name": "shop", "path": "shop/cart.py", "start_line": 3, "end_line": 9, "commit": "c" * 40,

@@ -76,13 +76,11 @@ def test_a_symbol_is_found_by_the_end_of_its_qualified_name(store: CodeStore) ->
     assert symbols.qualified("lient.stream") == []
 
 
-def test_symbols_are_listed_by_file_and_by_prefix(store: CodeStore) -> None:
+def test_symbols_are_listed_by_file(store: CodeStore) -> None:
     publish(store, REPO, {"client.py": CLIENT, "b.py": facts_of("…", "strip")})
     symbols = opened(store).symbols
     assert [row.name for row in symbols.in_file("client.py")] == ["Client", "stream", "stream"]
     assert symbols.in_file("none.py") == []
-    assert [row.name for row in symbols.like("STR")] == ["stream", "stream", "strip"]
-    assert len(symbols.like("s", limit=1)) == 1
 
 
 def test_a_name_with_very_many_definitions_is_looked_up_in_two_milliseconds(store: CodeStore) -> None:
