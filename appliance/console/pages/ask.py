@@ -9,6 +9,7 @@ from litestar import Response, get, post
 from litestar.params import QueryParameter, URLEncodedBody
 
 from appliance.codeintel.parse.languages import language_of
+from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate
 from appliance.console.choices import Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
@@ -21,7 +22,6 @@ from appliance.services import Services
 from appliance.web.listening import while_listening
 from appliance.web.wiring import Asked, Wired
 
-LONGEST_QUESTION: Final = 2000
 _CODE_LINES: Final = 60
 EXAMPLES: Final = (
     "Where is a model's digest verified?",
