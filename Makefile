@@ -16,7 +16,7 @@ up: ## Start the appliance, index this checkout, ask a first question
 	@.ci/setup run
 	@$(BIN)/skellig model pull
 	@$(BIN)/skellig up
-	@$(BIN)/skellig repo add . --name skellig --wait
+	@$(BIN)/skellig repo add . --name skellig --vectors
 	@$(BIN)/skellig ask "$(QUESTION)"
 	@$(BIN)/skellig up
 

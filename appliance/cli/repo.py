@@ -32,15 +32,30 @@ def command() -> None:
 @click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
 @click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and name what was left out.")
+@click.option("--vectors", "embeds", is_flag=True, help="Wait for its vectors too.")
 @output.json_option
 @click.pass_obj
-def add(flags: Flags, *, path: Path, name: str | None, project: str, branch: str | None, waits: bool, as_json: bool) -> None:
+def add(  # noqa: PLR0913 - one parameter an option
+    flags: Flags,
+    *,
+    path: Path,
+    name: str | None,
+    project: str,
+    branch: str | None,
+    waits: bool,
+    embeds: bool,
+    as_json: bool,
+) -> None:
     """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made."""
     with _remote(flags) as remote:
         repo = _added(remote, path=path.absolute(), name=name, project=project, branch=branch)
+        waits = waits or embeds
         if waits and repo.job is not None:
             job = wait(remote, repo.job, title=repo.name, quiet=as_json)
             repo = _indexed(remote, job)
+        if embeds and repo.job is not None and repo.job.kind == "embed":
+            wait(remote, repo.job, title=f"{repo.name}, vectors", quiet=as_json)
+            repo = remote.get(f"repos/{repo.id}", Repo)
         if as_json:
             click.echo(msgspec.json.format(remote.raw("GET", f"repos/{repo.id}"), indent=2))
             return

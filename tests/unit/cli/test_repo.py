@@ -48,6 +48,21 @@ def test_adding_to_a_project_makes_it_where_it_is_new(appliance: ScriptedServer,
     ]
 
 
+def test_waiting_for_vectors_follows_the_embedding_after_the_index(appliance: ScriptedServer, line: Line) -> None:
+    embed = JOB | {"id": "job_2", "kind": "embed", "state": "running"}
+    whole = INDEX | {"vectors": 1.0, "left_out": {}}
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
+        "GET /api/v1/jobs/job_2": Reply(embed | {"state": "done"}),
+        "GET /api/v1/repos/repo_1": [Reply(INDEXED | {"job": embed}), Reply(INDEXED | {"index": whole})],
+    }
+    ran = line("repo", "add", "/srv/shop", "--vectors")
+    assert ran.status == 0
+    assert "12 files" in ran.out
+    assert "vectors" not in ran.out
+
+
 def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies |= {
         "POST /api/v1/repos": Reply(REPO, status=202),
