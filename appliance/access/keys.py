@@ -81,7 +81,10 @@ class Keys:
         with self._db.read() as conn:
             row = conn.execute("SELECT * FROM access_keys WHERE digest = ?", (digest(secret),)).fetchone()
         if row is None:
-            raise Unauthenticated("The API key is not valid.", remedy="The command line's own stands in `run/cli.key` below the data directory.")
+            raise Unauthenticated(
+                "The API key is not valid.",
+                remedy="The command line's own stands in `run/cli.key` below the data directory.",
+            )
         if row["used_at"] is None or abs(now - row["used_at"]) > _TOUCH_S:
             with self._db.write() as conn:
                 conn.execute("UPDATE access_keys SET used_at = ? WHERE id = ?", (now, row["id"]))
