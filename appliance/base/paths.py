@@ -61,7 +61,7 @@ class ProjectPaths:
 
     @property
     def generations(self) -> Path:
-        """One folder per generation: `generation.db` (files, symbols, left-out files), lexical index, latent space, vectors."""
+        """One folder a generation: `generation.db` (files, symbols, left-out ones), lexical index, latent space, vectors."""
         return self.root / "generations"
 
     @property
