@@ -4,17 +4,19 @@ import contextlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 import msgspec
 from rich.text import Text
 
+from appliance.base.paths import display
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
 from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
-from appliance.errors import Conflict
+from appliance.errors import Conflict, NotFound
 
 _PAGE = 100
 _NAMED = 200  # files left out that are named at the end of a wait; `skellig repo left-out` names every one
@@ -85,11 +87,10 @@ def list_repos(flags: Flags, *, project: str | None, as_json: bool) -> None:
 def show(flags: Flags, *, repo: str, as_json: bool) -> None:
     """Show REPO (its name or id): what is indexed, what was left out, what went wrong."""
     with _remote(flags) as remote:
-        body = remote.raw("GET", f"repos/{repo}")
+        body, found = _asked(remote, repo)
         if as_json:
             click.echo(msgspec.json.format(body, indent=2))
             return
-        found = msgspec.json.decode(body, type=Repo)
         screen = output.screen()
         screen.print(summary(found))
         screen.print(Text(f"  source     {found.path}"))
@@ -107,14 +108,15 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
 def refresh(flags: Flags, *, repo: str, waits: bool, as_json: bool) -> None:
     """Index the newest state of REPO; what did not change is not parsed again."""
     with _remote(flags) as remote:
-        job = remote.post(f"repos/{repo}/refresh", Job)
+        _, found = _asked(remote, repo)
+        job = remote.post(f"repos/{found.id}/refresh", Job)
         if waits:
-            job = wait(remote, job, title=repo, quiet=as_json)
+            job = wait(remote, job, title=found.name, quiet=as_json)
             _indexed(remote, job)
         if as_json:
             output.print_json(job)
             return
-        output.screen().print(summary(remote.get(f"repos/{repo}", Repo)))
+        output.screen().print(summary(remote.get(f"repos/{found.id}", Repo)))
 
 
 @command.command()
@@ -124,7 +126,7 @@ def refresh(flags: Flags, *, repo: str, waits: bool, as_json: bool) -> None:
 def remove(flags: Flags, *, repo: str, as_json: bool) -> None:
     """Forget REPO and its index. The repository itself is not touched."""
     with _remote(flags) as remote:
-        found = remote.get(f"repos/{repo}", Repo)
+        _, found = _asked(remote, repo)
         remote.delete(f"repos/{found.id}")
     if as_json:
         output.print_json({"id": found.id, "name": found.name, "removed": True})
@@ -140,7 +142,8 @@ def remove(flags: Flags, *, repo: str, as_json: bool) -> None:
 def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> None:
     """List every file of REPO that the index does not hold, and why."""
     with _remote(flags) as remote:
-        items = list(_left_out(remote, repo, reason=reason))
+        _, found = _asked(remote, repo)
+        items = list(_left_out(remote, found.id, reason=reason))
     if as_json:
         output.print_json(items)
         return
@@ -237,6 +240,21 @@ def _left_out(remote: Remote, repo: str, *, reason: str | None) -> Iterator[Left
         page = remote.get(f"repos/{repo}/left-out", LeftOutPage, **query)
         yield from page.items
         offset = page.next_offset
+
+
+def _asked(remote: Remote, which: str) -> tuple[bytes, Repo]:
+    """Return the very repo that *which* names, also as it came; raise `NotFound`."""
+    missing = NotFound(f"There is no repository {display(which)!r}.", remedy="`skellig repo list` names them.")
+    if which in {"", ".", ".."}:  # a path would lose them
+        raise missing
+    body = remote.raw("GET", f"repos/{quote(which, safe='', errors='surrogateescape')}")
+    try:
+        found = msgspec.json.decode(body, type=Repo)
+    except msgspec.DecodeError as exc:  # the name has led to another address
+        raise missing from exc
+    if which not in {found.id, found.name}:
+        raise missing
+    return body, found
 
 
 def _remote(flags: Flags) -> Remote:

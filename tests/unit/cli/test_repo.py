@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from urllib.parse import quote
 
 import pytest
 
@@ -154,7 +155,10 @@ def test_no_repository_teaches_how_to_add_one(appliance: ScriptedServer, line: L
 
 
 def test_left_out_reads_every_page(appliance: ScriptedServer, line: Line) -> None:
-    appliance.replies["GET /api/v1/repos/shop/left-out"] = [Reply(PAGE | {"next_offset": 1}), Reply(PAGE)]
+    appliance.replies |= {
+        "GET /api/v1/repos/shop": Reply(INDEXED),
+        "GET /api/v1/repos/repo_1/left-out": [Reply(PAGE | {"next_offset": 1}), Reply(PAGE)],
+    }
     assert line("repo", "left-out", "shop", "--json").json() == PAGE["items"] * 2  # type: ignore[operator]
 
 
@@ -168,7 +172,7 @@ def test_removing_says_that_the_source_was_not_touched(appliance: ScriptedServer
 
 def test_a_refresh_that_waits_shows_the_new_state(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies |= {
-        "POST /api/v1/repos/shop/refresh": Reply(JOB, status=202),
+        "POST /api/v1/repos/repo_1/refresh": Reply(JOB, status=202),
         "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
         "GET /api/v1/repos/repo_1": Reply(INDEXED),
         "GET /api/v1/repos/shop": Reply(INDEXED),
@@ -181,3 +185,25 @@ def test_show_names_languages_and_reasons(appliance: ScriptedServer, line: Line)
     out = line("repo", "show", "shop").out
     assert "python 12" in out
     assert "binary 2, oversize 1" in out
+
+
+@pytest.mark.parametrize("name", ["shop?x", "shop#x", "%73hop", "./shop", "x/../shop", "shop/", ".", "..", "", "sh\udcffop"])
+@pytest.mark.parametrize("command", ["remove", "show", "refresh", "left-out"])
+def test_a_name_never_reaches_another_repository(appliance: ScriptedServer, line: Line, command: str, name: str) -> None:
+    """The appliance of this test answers whatever its address is bent to; the name asked for must be the one it has."""
+    appliance.replies |= {"GET /api/v1/repos/shop": Reply(INDEXED), "GET /api/v1/repos": Reply([INDEXED])}
+    ran = line("repo", command, name)
+    assert ran.status == 3
+    assert ran.err.startswith("error: ")
+    assert {(asked.method, asked.path) for asked in appliance.asked} <= {
+        ("GET", f"/api/v1/repos/{quote(name, safe='', errors='surrogateescape')}")
+    }
+
+
+@pytest.mark.parametrize("command", ["remove", "show", "refresh", "left-out"])
+def test_an_answer_about_another_repository_is_not_acted_on(appliance: ScriptedServer, line: Line, command: str) -> None:
+    appliance.replies["GET /api/v1/repos/other"] = Reply(INDEXED)
+    ran = line("repo", command, "other")
+    assert ran.status == 3
+    assert "no repository 'other'" in ran.err
+    assert len(appliance.asked) == 1
