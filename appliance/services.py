@@ -45,6 +45,7 @@ _log = log.get("services")
 
 _LOOK_S: Final = 300.0  # between two looks for what is missing
 _GOODBYE_S: Final = 20.0
+_SILENCE_S: Final = 4 * HEARTBEAT_S
 _ENGINE_WAIT_S: Final = 600.0
 _ENGINE_POLL_S: Final = 1.0
 _ENGINE_STATES: Final[Mapping[str, State]] = {
@@ -87,7 +88,7 @@ class Services:
     generations: Generations
     searcher: Searching
     answerer: Answering
-    embedder: Embedder | None
+    embedder: Embedder | None  # of the jobs: it gives way to searches
     engines: Engines
     access: Access
     health: Health
@@ -167,8 +168,7 @@ def build(loaded: Loaded) -> Services:
     jobs = JobQueue(connect(), clock=clock)
     generations = Generations(registry, paths=paths, clock=clock)
     engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
-    embedder = engines.embedder()
-    searcher = Searcher(generations, embedder, clock)
+    searcher = Searcher(generations, engines.embedder(), clock)
     return Services(
         settings=settings,
         origins=loaded.origins,
@@ -180,7 +180,7 @@ def build(loaded: Loaded) -> Services:
         generations=generations,
         searcher=searcher,
         answerer=Answerer(generations, searcher, engines.chat(), clock),
-        embedder=embedder,
+        embedder=engines.embedder(priority="background"),
         engines=engines,
         access=Access(connect, clock=clock),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),
@@ -190,7 +190,9 @@ def build(loaded: Loaded) -> Services:
 def probes(*, jobs: JobQueue, registry: Registry, engines: Engines, paths: DataPaths) -> tuple[Probe, ...]:
     """Return what is asked for the appliance's health; the supervisor of *paths* knows why a program is not well."""
     supervisor = Supervisor(RunFiles(paths))
-    programs = (WorkerProbe(jobs), EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
+    clock = SystemClock()
+    worker = WorkerProbe(jobs, clock=clock, since=clock.monotonic())
+    programs = (worker, EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
     return (StoreProbe(registry), *(Supervised(program, supervisor=supervisor) for program in programs))
 
 
@@ -210,9 +212,11 @@ class StoreProbe:
 
 @dataclass(frozen=True, slots=True)
 class WorkerProbe:
-    """Whether a worker lives."""
+    """Whether a worker lives. *since* is when this process began: what an earlier run left behind says nothing yet."""
 
     jobs: JobQueue
+    clock: Clock
+    since: float
     name: str = "worker"
     vital: bool = False
 
@@ -221,7 +225,9 @@ class WorkerProbe:
         seconds = await asyncio.to_thread(self.jobs.absent_for)
         if seconds is None:
             return Verdict("starting", "No worker has reported yet.", "`skellig up` starts it.")
-        if seconds > 4 * HEARTBEAT_S:
+        if seconds > _SILENCE_S and self.clock.monotonic() - self.since <= _SILENCE_S:
+            return Verdict("starting", "No worker has reported since the start.")
+        if seconds > _SILENCE_S:
             return Verdict("failed", f"No worker was seen for {seconds:.0f} s: jobs wait.", "`skellig up` starts it again.")
         return Verdict("ok")
 
@@ -260,7 +266,8 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
             indexer.index(repo, progress=context.progress, check=context.check)
         except Conflict as exc:  # a worker that was cut off has not quite gone
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
-        services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
+        if services.embedder is not None:
+            services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
 
     def embed(context: JobContext) -> None:
         embedder = services.embedder

@@ -15,7 +15,7 @@ from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import DeadlineExceeded, EngineUnavailable
 from appliance.inference import wire
 from appliance.inference.card import Card, read_card
-from appliance.inference.engines.base import EngineHealth, EngineInfo
+from appliance.inference.engines.base import EngineHealth, EngineInfo, Priority
 from appliance.inference.unix import connected, event_data
 
 CHAT_SILENCE_S = 300.0  # a full prompt on one busy core takes minutes before the first token
@@ -49,12 +49,14 @@ _Told = TypeVar("_Told", _Vectors, _Tokens, _Health)
 class EngineClient:
     """One engine, behind its socket. Holds no connection: it may be used from any event loop, and from several.
 
-    *expected* says what is (or will be) loaded as long as the engine itself has not said it.
+    *expected* says what is (or will be) loaded as long as the engine itself has not said it. *priority* is that of the
+    texts to embed.
     """
 
-    def __init__(self, socket: Path, *, expected: EngineInfo) -> None:
+    def __init__(self, socket: Path, *, expected: EngineInfo, priority: Priority = "interactive") -> None:
         self._socket = socket
         self._expected = expected
+        self._priority: Priority = priority
 
     @property
     def socket(self) -> Path:
@@ -102,7 +104,7 @@ class EngineClient:
         """Return one unit vector a text, shape (len(texts), dimensions); raise `EngineUnavailable`."""
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        asked = {"input": list(texts), "model": self.model, "encoding_format": "base64"}
+        asked = {"input": list(texts), "model": self.model, "encoding_format": "base64", "priority": self._priority}
         raw = await self._post("/v1/embeddings", asked, silence=EMBED_SILENCE_S)
         vectors = sorted(_decoded(raw, _Vectors).data, key=lambda vector: vector.index)
         if len(vectors) != len(texts):

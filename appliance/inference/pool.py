@@ -5,7 +5,7 @@ from appliance.config import Settings
 from appliance.errors import NotFound
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
-from appliance.inference.engines.base import EngineHealth, EngineInfo, Role
+from appliance.inference.engines.base import EngineHealth, EngineInfo, Priority, Role
 
 OFF = "none"
 AUTO = "auto"
@@ -26,9 +26,12 @@ class EnginePool:
         """
         return self._client("chat", self._settings.chat.model, context=self._settings.chat.context)
 
-    def embedder(self) -> EngineClient | None:
-        """Return the embedder's client, or None when the settings say ``none``; else as `chat`."""
-        return self._client("embed", self._settings.embed.model, context=0)
+    def embedder(self, *, priority: Priority = "interactive") -> EngineClient | None:
+        """Return the embedder's client, or None when the settings say ``none``; else as `chat`.
+
+        Who embeds many texts that nobody waits for asks with *priority* ``background``.
+        """
+        return self._client("embed", self._settings.embed.model, context=0, priority=priority)
 
     async def health(self, role: Role) -> EngineHealth:
         """Return how the engine for *role* is; ``off`` when the settings say ``none``."""
@@ -37,10 +40,11 @@ class EnginePool:
             return EngineHealth("off", f"The setting {role}.model is `none`.")
         return await client.health()
 
-    def _client(self, role: Role, name: str, *, context: int) -> EngineClient | None:
+    def _client(self, role: Role, name: str, *, context: int, priority: Priority = "interactive") -> EngineClient | None:
         if name == OFF:
             return None
-        return EngineClient(self._paths.engine_socket(role), expected=self._expected(role, name, context=context))
+        expected = self._expected(role, name, context=context)
+        return EngineClient(self._paths.engine_socket(role), expected=expected, priority=priority)
 
     def _expected(self, role: Role, name: str, *, context: int) -> EngineInfo:
         if name == AUTO:

@@ -20,7 +20,7 @@ from appliance.base import proc
 from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, InvalidInput, PromptTooLong
 from appliance.inference.client import EngineClient
-from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo
+from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo, Priority
 from appliance.inference.engines.program import serving
 
 _TOKEN = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
@@ -67,6 +67,7 @@ class ScriptedEngine:
     fail_after: int = 0
     ready: bool = True
     requests: list[ChatRequest] = field(default_factory=list)
+    priorities: list[Priority] = field(default_factory=list)  # of what was to be embedded
     cancelled: int = 0
     asked: asyncio.Event = field(default_factory=asyncio.Event)  # a request came
     let_go: asyncio.Event = field(default_factory=asyncio.Event)  # a client went away before the end
@@ -107,7 +108,8 @@ class ScriptedEngine:
                 self.let_go.set()
                 raise
 
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> npt.NDArray[np.float32]:
+        self.priorities.append(priority)
         if not self.dimensions:
             raise InvalidInput("This engine makes no vectors.")
         await asyncio.sleep(0)

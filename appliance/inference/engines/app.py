@@ -12,7 +12,7 @@ from appliance.base import log
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, EngineUnavailable, InvalidInput, LimitExceeded, NotFound
 from appliance.inference import wire
-from appliance.inference.engines.base import Engine
+from appliance.inference.engines.base import Engine, Priority
 
 Scope = MutableMapping[str, object]
 Event = MutableMapping[str, object]
@@ -29,6 +29,7 @@ _GONE = "The client went away."
 class _Embed(msgspec.Struct):
     input: str | Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_TEXTS)]
     encoding_format: Literal["float", "base64"] = "float"
+    priority: Priority = "interactive"
 
 
 class _Tokenize(msgspec.Struct):
@@ -98,7 +99,7 @@ class EngineApp:
         self._ready()
         asked = _decoded(await _body(receive), _Embed)
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
-        vectors = await _unless_gone(self._engine.embed(texts), receive)
+        vectors = await _unless_gone(self._engine.embed(texts, priority=asked.priority), receive)
         plain = asked.encoding_format == "float"
         data = [
             {

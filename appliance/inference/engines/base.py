@@ -10,6 +10,7 @@ import numpy.typing as npt
 from appliance.contracts.chat import ChatDelta, ChatRequest
 
 Role = Literal["chat", "embed"]
+Priority = Literal["interactive", "background"]  # somebody waits for it, or nobody does
 State = Literal["ready", "loading", "down", "failed", "off"]
 LOAD_SECONDS: Final = 300.0  # after that an engine that still loads its model gives up
 
@@ -71,8 +72,11 @@ class Engine(Protocol):
         fit raises `PromptTooLong` before the first delta; it is never cut.
         """
 
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, shape (len(texts), dimensions). Text beyond the model's window has no influence."""
+    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> npt.NDArray[np.float32]:
+        """Return one unit vector a text, shape (len(texts), dimensions). Text beyond the model's window has no influence.
+
+        What is asked in the background never delays what is not, by more than the machine itself does.
+        """
 
     async def tokenize(self, text: str) -> list[int]:
         """Return the model's token ids for *text*, without a beginning or end mark."""

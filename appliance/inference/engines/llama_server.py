@@ -25,7 +25,7 @@ from appliance.contracts.chat import ChatDelta, ChatRequest, Message
 from appliance.errors import ApplianceError, DeadlineExceeded, EngineUnavailable, InvalidInput, PromptTooLong
 from appliance.inference import wire
 from appliance.inference.choice import check_fit, check_processor
-from appliance.inference.engines.base import LOAD_SECONDS, Capabilities, EngineHealth, EngineInfo
+from appliance.inference.engines.base import LOAD_SECONDS, Capabilities, EngineHealth, EngineInfo, Priority
 from appliance.inference.engines.llama_parameters import Parameters
 from appliance.inference.engines.program import OFFLINE, Options, main
 from appliance.inference.gguf import read_header
@@ -113,8 +113,9 @@ class LlamaServer:
                     async for delta in deltas:
                         yield delta
 
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> npt.NDArray[np.float32]:
         """Refuse: a chat model makes no vectors."""
+        del priority
         raise InvalidInput(f"{self._info.model} is a chat model and makes no vectors.", texts=len(texts))
 
     async def tokenize(self, text: str) -> list[int]:

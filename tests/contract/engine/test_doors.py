@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from appliance.base.paths import DataPaths
@@ -12,7 +13,7 @@ from appliance.errors import Conflict, DeadlineExceeded, EngineUnavailable, Inva
 from appliance.inference.card import Card, write_card
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
-from appliance.inference.engines.base import EngineInfo
+from appliance.inference.engines.base import EngineInfo, Priority
 from appliance.inference.engines.program import claim
 from appliance.inference.pool import EnginePool
 from tests.support.engines import ScriptedEngine, served, served_in_thread
@@ -132,6 +133,48 @@ def test_pool_gives_clients_of_what_the_settings_name(folder: Path) -> None:
 def test_pool_refuses_a_model_that_is_unknown_or_of_another_role(folder: Path, name: str) -> None:
     with pytest.raises(NotFound, match=name):
         pool_of(folder, chat=name).chat()
+
+
+@pytest.mark.parametrize("priority", ["interactive", "background"])
+def test_engine_hears_the_priority_of_its_client(folder: Path, priority: Priority) -> None:
+    engine = ScriptedEngine(dimensions=4)
+    with served_in_thread(engine, folder / "e.sock") as client:
+        asyncio.run(EngineClient(client.socket, expected=engine.info, priority=priority).embed(["text"]))
+    assert engine.priorities == [priority]
+
+
+def test_texts_without_a_priority_are_of_somebody_who_waits(folder: Path) -> None:
+    engine = ScriptedEngine(dimensions=4)
+    with served_in_thread(engine, folder / "e.sock") as client:
+        assert posted(client, {"input": "text"}).status_code == httpx2.codes.OK
+    assert engine.priorities == ["interactive"]
+
+
+def test_priority_that_does_not_exist_is_refused(folder: Path) -> None:
+    engine = ScriptedEngine(dimensions=4)
+    with served_in_thread(engine, folder / "e.sock") as client:
+        refused = posted(client, {"input": "text", "priority": "urgent"})
+    assert refused.status_code == httpx2.codes.BAD_REQUEST
+    assert refused.json()["error"]["code"] == InvalidInput.code
+    assert engine.priorities == []
+
+
+def test_pool_tells_the_engine_what_can_wait(folder: Path) -> None:
+    engine = ScriptedEngine(dimensions=4)
+    pool = pool_of(folder, chat="none")
+    searching, filling = pool.embedder(), pool.embedder(priority="background")
+    assert searching is not None
+    assert filling is not None
+    DataPaths(folder).run.mkdir()
+    with served_in_thread(engine, filling.socket):
+        asyncio.run(filling.embed(["text"]))
+        asyncio.run(searching.embed(["query"]))
+    assert engine.priorities == ["background", "interactive"]
+
+
+def posted(client: EngineClient, body: dict[str, object]) -> httpx2.Response:
+    with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(client.socket)), base_url="http://engine") as http:
+        return http.post("/v1/embeddings", json=body)
 
 
 def pool_of(folder: Path, *, chat: str) -> EnginePool:
