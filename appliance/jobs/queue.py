@@ -266,8 +266,13 @@ class JobQueue:
         with self._db.write() as conn:
             conn.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, self._clock.monotonic()))
 
+    def gone(self, *, worker: str) -> None:
+        """Note that *worker* has ended in good order: it is not missed."""
+        with self._db.write() as conn:
+            conn.execute("DELETE FROM workers WHERE name = ?", (worker,))
+
     def absent_for(self) -> float | None:
-        """Return for how many seconds no worker has been seen; None when none was since the machine started."""
+        """Return for how many seconds no worker has been seen; None when none was, or the last one ended in good order."""
         now = self._clock.monotonic()
         with self._db.read() as conn:
             seen = conn.execute("SELECT max(seen_at) FROM workers WHERE seen_at <= ?", (now,)).fetchone()[0]

@@ -123,6 +123,13 @@ class Worker:
         _log.info("worker.stopped", worker=self._name)
         if self._broke is not None:
             raise self._broke
+        self._leave()
+
+    def _leave(self) -> None:
+        try:
+            self._queue.gone(worker=self._name)
+        except ApplianceError as exc:
+            _log.warning("worker.heartbeat_failed", worker=self._name, reason=exc.message)
 
     def _keep_alive(self) -> None:
         try:

@@ -14,7 +14,7 @@ from appliance.inference.engines.base import EngineHealth, Role
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
-from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, mend, work
+from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, mend, work, worker_of
 from tests.support.appliance import make_services, serving
 from tests.support.clock import FakeClock
 from tests.support.indexed import WordEmbedder
@@ -183,7 +183,7 @@ def test_an_engine_that_is_away_degrades_the_appliance_and_no_more(engine: str, 
 def test_a_worker_that_was_not_seen_for_long_is_told_of(services: Services) -> None:
     clock = FakeClock()
     jobs = JobQueue(sqlite.connect(services.paths.global_db), clock=clock)
-    probe = WorkerProbe(jobs)
+    probe = WorkerProbe(jobs, clock=clock, since=clock.monotonic())
     assert asyncio.run(probe.check()).state == "starting"
     jobs.present(worker="worker")
     assert asyncio.run(probe.check()) == Verdict("ok")
@@ -192,3 +192,26 @@ def test_a_worker_that_was_not_seen_for_long_is_told_of(services: Services) -> N
     jobs.close()
     assert verdict.state == "failed"
     assert "25 s" in verdict.detail
+
+
+def test_a_heartbeat_of_an_earlier_run_is_no_failure_of_this_one(services: Services) -> None:
+    """A machine that lost its power comes up again; the worker needs seconds until its first sign of life."""
+    clock = FakeClock()
+    with closing(JobQueue(sqlite.connect(services.paths.global_db), clock=clock)) as jobs:
+        jobs.present(worker="worker")
+        clock.advance(81)
+        probe = WorkerProbe(jobs, clock=clock, since=clock.monotonic())
+        assert asyncio.run(probe.check()).state == "starting"
+        clock.advance(20)
+        assert asyncio.run(probe.check()).state == "starting"
+        clock.advance(1)
+        assert asyncio.run(probe.check()).state == "failed"
+        jobs.present(worker="worker")
+        assert asyncio.run(probe.check()) == Verdict("ok")
+
+
+def test_a_worker_that_stopped_in_good_order_is_not_missed(services: Services) -> None:
+    stop = threading.Event()
+    stop.set()
+    worker_of(services).run(stop)
+    assert services.jobs.absent_for() is None
