@@ -23,12 +23,20 @@ _PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a p
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - what to call instead of what is listened on
 
 
+class Wrong(msgspec.Struct):
+    """One value of a request that is not right."""
+
+    field: str
+    message: str
+
+
 class Problem(msgspec.Struct):
     """An RFC 9457 problem, as far as the command line reads it."""
 
-    detail: str = "The appliance gave no reason."
-    code: str = "error"
+    detail: str
+    code: str
     remedy: str = ""
+    errors: list[Wrong] = []
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -119,12 +127,15 @@ class Remote:
 
 
 def connect(loaded: Loaded) -> Remote:
-    """Return a client of the appliance that runs on this data directory, wherever it listens."""
+    """Return a client of the appliance that runs on this data directory, wherever it listens; raise `Unavailable`."""
     paths = loading.paths(loaded)
     where = place.read(paths)
-    return Remote(loaded.settings.web if where is None else where.web, paths=paths)
+    if where is None:  # whoever listens there has nothing to do with this directory
+        raise _not_running()
+    return Remote(where.web, paths=paths)
 
 
+_FAULTY: Final = "Some of the values are not right:"
 _JSON: Final = {"content-type": "application/json"}
 
 
@@ -178,9 +189,14 @@ def _decode(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.DecodeError as exc:
-        raise Unavailable(
-            "The answer is not one of Skellig's.", remedy="Does another program listen there? See web.port."
-        ) from exc
+        raise _not_ours() from exc
+
+
+def _not_ours() -> Unavailable:
+    return Unavailable(
+        "The answer is not one of Skellig's: another program may listen there.",
+        remedy="`skellig status` says whether Skellig runs; web.port chooses another port.",
+    )
 
 
 def _raise_problem(response: httpx2.Response) -> None:
@@ -192,9 +208,10 @@ def raise_problem(body: bytes) -> NoReturn:
     """Raise the error that *body*, an RFC 9457 problem, speaks of."""
     try:
         problem = msgspec.json.decode(body, type=Problem)
-    except msgspec.DecodeError:
-        problem = Problem()
-    raise error_of(problem.code, problem.detail, remedy=problem.remedy)
+    except msgspec.DecodeError as exc:
+        raise _not_ours() from exc
+    wrong = "; ".join(f"{fault.field}: {fault.message}" if fault.field else fault.message for fault in problem.errors)
+    raise error_of(problem.code, f"{_FAULTY} {wrong}" if wrong else problem.detail, remedy=problem.remedy)
 
 
 def error_of(code: str, message: str, *, remedy: str) -> ApplianceError:

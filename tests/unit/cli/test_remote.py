@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base.paths import DataPaths
+from appliance.cli import place
 from appliance.cli.remote import Remote, address, shown_address
 from appliance.cli.views import Repo
 from appliance.config import Web
@@ -99,3 +100,36 @@ def test_the_address_to_call_reaches_what_is_listened_on(web: Web, called: str) 
 
 def test_a_unix_socket_is_shown_as_one() -> None:
     assert shown_address(Web(socket=Path("/run/skellig.sock"))) == "unix:/run/skellig.sock"
+
+
+def test_values_that_are_refused_are_named_with_their_reasons(appliance: ScriptedServer, line: Line) -> None:
+    faults = [
+        {"field": "question", "message": "Expected `str` of length <= 4000"},
+        {"field": "", "message": "Too much."},
+    ]
+    refused = problem("invalid_input", "Some of the values are not right: see errors.") | {"errors": faults}
+    appliance.replies["POST /api/v1/ask"] = Reply(refused, status=400)
+    ran = line("ask", "why " * 2000)
+    assert ran.status == 2
+    assert ran.err == (
+        "error: Some of the values are not right: question: Expected `str` of length <= 4000; Too much. [invalid_input]\n"
+    )
+
+
+@pytest.mark.parametrize("body", [b"<html>Not found</html>", b"{}", b'"no"'])
+def test_a_refusal_that_is_not_ours_is_told_apart(appliance: ScriptedServer, line: Line, body: bytes) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(body, status=404, content_type="text/html")
+    ran = line("search", "x")
+    assert ran.status == 8
+    assert "not one of Skellig's" in ran.err
+
+
+@pytest.mark.parametrize("argv", [("search", "x"), ("ask", "x"), ("repo", "list"), ("repo", "remove", "x")])
+def test_what_listens_on_the_port_of_an_appliance_that_is_down_is_not_asked(
+    appliance: ScriptedServer, line: Line, argv: tuple[str, ...]
+) -> None:
+    place.forget(DataPaths(line.data))
+    (line.data / "skellig.toml").write_text(f"[web]\nport = {appliance.port}\n")
+    ran = line(*argv)
+    assert (ran.status, ran.err) == (8, "error: Skellig is not running. Start it with: skellig up [unavailable]\n")
+    assert not appliance.asked
