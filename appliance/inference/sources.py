@@ -46,6 +46,17 @@ class Folder:
         """Return the folder's path."""
         return f"the folder {self._root}"
 
+    def holds(self, file: ModelFile) -> bool:
+        """Whether `fill` would find all of *file* here; what it is called tells, or its digest."""
+        if (self._root / file.name).is_file():
+            return True
+        if any(not absent for _, absent in map(self._wheels, file.wheels)):
+            return True
+        try:
+            return bool(self._parts(file)) or self._same(file) is not None
+        except NotFound:  # parts of it are missing
+            return False
+
     def fill(self, staged: Staged) -> None:
         """Take the file of that name, else its wheels, else its numbered parts, else a file of that size and digest."""
         missing = []

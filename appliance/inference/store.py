@@ -1,6 +1,7 @@
 """The model store: ``<root>/<sha256>/<file name>``, and nothing that is not in the catalogue."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.base.durable import exclusive, make_directory
@@ -126,16 +127,19 @@ class ModelStore:
 
     def _import_folder(self, folder: Path, progress: Progress) -> list[str]:
         found = []
-        reasons = []
+        source = Folder(folder)
         for model in self._catalog.models:
-            try:
-                self.pull(model.name, sources=[Folder(folder)], progress=progress)
-            except NotFound as exc:
-                reasons.append(exc.message)
-            else:
+            if not any(source.holds(file) for file in model.file):
+                continue  # one that is here already did not come from there
+            with suppress(NotFound):  # a file of it is missing
+                self.pull(model.name, sources=[source], progress=progress)
                 found.append(model.name)
         if not found:
-            raise NotFound(f"{folder} holds no model of the catalogue.", remedy=" ".join(reasons[:3]), path=str(folder))
+            raise NotFound(
+                f"{folder} holds no whole model of the catalogue.",
+                remedy="`skellig model list` names them; `skellig model pull NAME --from FOLDER` says what one lacks.",
+                path=str(folder),
+            )
         return found
 
     def _identify(self, path: Path, progress: Progress) -> str:

