@@ -44,6 +44,16 @@ def chunks_for(query: ParsedQuery, generation: Generation) -> Ids | None:
     return allowed
 
 
+def unspoken(query: ParsedQuery, generations: Sequence[Generation]) -> list[str]:
+    """Return a warning for each ``lang:`` filter of whose language no file of *generations* is."""
+    filters = query.of("lang")
+    if not filters:
+        return []
+    spoken = sorted({language for each in generations for language in each.files.languages} - {""})
+    there = f"the languages of the index are {', '.join(spoken)}" if spoken else "the index has no language"
+    return [f"No file is of the language {display(f.value)}: {there}." for f in filters if f.value not in spoken]
+
+
 def _called(repo: Repo, value: str) -> bool:
     return repo.id == value or fnmatch.fnmatchcase(repo.name.casefold(), value.casefold())
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
-from appliance.codeintel.query.filters import chunks_for, repos_for
+from appliance.codeintel.query.filters import chunks_for, repos_for, unspoken
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.rank import Ranking, rank
 from appliance.codeintel.query.signals import Floats, Signals, collect, joined
@@ -104,7 +104,7 @@ class Gatherer:
             part=found.part,
             ranking=found.ranking,
             warnings=(*warnings, *found.warnings, *_staleness(parts)),
-            vector_warnings=(*_unfilled(parts), *unembedded),
+            vector_warnings=() if self._embedder is None else (*_unfilled(parts), *unembedded),
             timings=timings,
         )
 
@@ -142,7 +142,7 @@ class Gatherer:
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
         if self._embedder is None:
-            return None, [f"No embedding model is set up: {_WORDS_ALONE}"]
+            return None, []  # as the settings have it: nothing is amiss
         model = self._embedder.model
         others = [p.repo.name for p in parts if p.generation.vectors is not None and p.generation.vectors.model != model]
         warnings = [f"The vectors of {name} are of another model than {model}: they are not used." for name in others]
@@ -189,9 +189,18 @@ def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | Non
             warnings.append(_unreadable(part.repo, exc))
     if broken and not each:
         raise broken[0]
+    warnings += unspoken(query, [parts[number].generation for number in each])
     signals = joined(list(each.values()), sizes=[len(parts[number].generation.files) for number in each])
+    warnings += _wordless(query, signals)
     part_of = np.repeat(np.array(list(each)), [len(one) for one in each.values()])
     return _Found(signals, part_of, rank(signals, query), tuple(warnings))
+
+
+def _wordless(query: ParsedQuery, signals: Signals) -> list[str]:
+    if "lexical" in signals.used or not len(signals) or signals.defines.any():
+        return []
+    where = " that the filters let through" if query.filters else ""
+    return [f"No file{where} holds these words; the hits are by meaning alone."]
 
 
 def _unreadable(repo: Repo, error: ApplianceError) -> str:

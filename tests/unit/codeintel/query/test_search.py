@@ -186,8 +186,30 @@ def test_a_repo_filter_that_fits_nothing_names_what_there_is(site: Indexed) -> N
         _search(site, "client repo:nowhere")
 
 
-def test_nonsense_is_answered(site: Indexed) -> None:
-    assert _search(site, "qqqqzzzz").total >= 0
+@pytest.mark.parametrize(
+    ("query", "warning"),
+    [
+        ("qqqqzzzz", "No file holds these words; the hits are by meaning alone."),
+        ("backoff path:server", "No file that the filters let through holds these words; the hits are by meaning alone."),
+    ],
+)
+def test_words_that_stand_nowhere_are_said_beside_what_is_found_by_meaning(site: Indexed, query: str, warning: str) -> None:
+    response = _search(site, query)
+    assert response.hits
+    assert warning in response.warnings
+
+
+@pytest.mark.parametrize("query", ["backoff", "backoff qqqqzzzz", '"qqqqzzzz"'])
+def test_hits_are_not_said_to_be_by_meaning_where_words_stand_or_nothing_is_found(site: Indexed, query: str) -> None:
+    assert not any("by meaning alone" in warning for warning in _search(site, query).warnings)
+
+
+def test_a_language_that_no_file_has_is_said_with_those_that_there_are(site: Indexed) -> None:
+    warning = "No file is of the language klingon: the languages of the index are go, markdown, python."
+    response = _search(site, "client lang:klingon")
+    assert (response.hits, warning in response.warnings) == ((), True)
+    assert warning in _search(site, "client -lang:klingon").warnings
+    assert not any("language" in each for each in _search(site, "client lang:py").warnings)
 
 
 def test_a_dead_engine_is_said_and_words_still_answer(site: Indexed) -> None:
@@ -208,9 +230,10 @@ def test_a_slow_engine_is_not_waited_for(site: Indexed) -> None:
     assert response.hits
 
 
-def test_no_engine_at_all_is_said(site: Indexed) -> None:
+def test_nothing_is_amiss_without_an_engine_where_none_is_meant_to_be(site: Indexed) -> None:
     response = asyncio.run(site.searcher(None).search("backoff", scope=site.scope))
-    assert any("No embedding model is set up" in warning for warning in response.warnings)
+    assert response.hits
+    assert response.warnings == ()
 
 
 def test_vectors_of_another_model_are_not_used_and_it_is_said(site: Indexed) -> None:
