@@ -163,8 +163,12 @@ def spawn(  # noqa: PLR0913 - one door, so it has every latch
     stderr: int | None = None,
     pass_fds: Sequence[int] = (),
     before_exec: Callable[[], None] | None = None,
+    apart: bool = True,
 ) -> "subprocess.Popen[bytes]":
     """Start *argv* in a process group of its own with `clean_environment` plus *env*.
+
+    *apart* also gives it a session of its own. On many kernels every session has the same share of the cores, whatever
+    niceness says: what is to go before our nice threads must not be apart from them.
 
     Raise `HostUnfit` when the program is not installed.
     """
@@ -178,7 +182,8 @@ def spawn(  # noqa: PLR0913 - one door, so it has every latch
             stderr=stderr,
             pass_fds=pass_fds,
             preexec_fn=before_exec,  # noqa: PLW1509 - used by single-threaded callers only, to set limits
-            start_new_session=True,
+            start_new_session=apart,
+            process_group=None if apart else 0,
         )
     except FileNotFoundError as exc:
         raise HostUnfit(

@@ -89,6 +89,15 @@ def test_without_an_embedder_there_are_no_vectors_and_no_failure(services: Servi
     assert run(replace(services, embedder=None), "embed").state == "done"
 
 
+def test_vectors_that_nothing_can_make_are_not_asked_for(services: Services, repo: RepoId) -> None:
+    bare = replace(services, embedder=None)
+    bare.index(repo)
+    run(bare, "index")
+    mend(bare)
+    mend(bare, again=False)
+    assert services.jobs.list(kind="embed") == []
+
+
 def test_a_worker_that_starts_asks_for_the_vectors_that_are_missing(services: Services, repo: RepoId) -> None:
     """The embedder may have been away so long that its job failed."""
     services.index(repo)

@@ -164,7 +164,7 @@ class LlamaServer:
             "GOMP_SPINCOUNT": "0",
             "OMP_NUM_THREADS": str(max(self._threads, self._prompt_threads)),
         }
-        return proc.spawn(argv, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        return proc.spawn(argv, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, apart=False)
 
     def _listen(self, child: "subprocess.Popen[bytes]") -> None:
         if child.stderr is None:

@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from appliance.inference.engines.base import Priority
 from tests.support.engines import ScriptedEngine, served
 
 
 class Slow(ScriptedEngine):
     """Never done, and knows whether it was let go."""
 
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> npt.NDArray[np.float32]:
+        del priority
         self.asked.set()
         try:
             await asyncio.Event().wait()

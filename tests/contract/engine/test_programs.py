@@ -145,6 +145,12 @@ def test_stop_ends_the_child_and_removes_the_sockets(
     assert asyncio.run(client.health()).state == "down"
 
 
+def test_program_and_its_child_share_a_session(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
+    """Else the kernel shares the cores out by session, and no thread of another engine, however nice, gives way to it."""
+    child, _ = smol
+    assert {os.getsid(pid) for pid in family(child.pid)} == {os.getsid(child.pid)}
+
+
 def test_kill_of_the_program_ends_its_child(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
     child, _ = smol
     pids = family(child.pid)

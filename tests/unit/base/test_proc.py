@@ -74,6 +74,17 @@ def test_limits_hold_in_the_child() -> None:
     assert child.wait(20) != 0
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_child_has_its_own_group_and_only_apart_its_own_session(*, apart: bool) -> None:
+    child = proc.spawn(["sleep", "60"], apart=apart)
+    try:
+        assert os.getpgid(child.pid) == child.pid
+        assert os.getsid(child.pid) == (child.pid if apart else os.getsid(0))
+    finally:
+        proc.end_group(child, grace=0)
+    assert not _alive(child.pid)
+
+
 def test_end_group_waits_for_a_polite_child(tmp_path: Path) -> None:
     script = f"trap 'touch {tmp_path}/bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     child = proc.spawn(["sh", "-c", script], stdout=-1)
