@@ -35,6 +35,17 @@ def test_requests_side_by_side_keep_their_own_vectors(embedder: EngineClient) ->
     assert np.array_equal(np.vstack([first, second]), asyncio.run(embedder.embed(TEXTS[:6])))
 
 
+def test_text_has_the_same_vector_in_the_background(embedder: EngineClient) -> None:
+    """Chunks are embedded there and queries are not, and they must meet; also while both are at work."""
+    background = EngineClient(embedder.socket, expected=embedder.info, priority="background")
+
+    async def both() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        return await asyncio.gather(background.embed(TEXTS), embedder.embed(TEXTS))
+
+    behind, before = asyncio.run(both())
+    assert np.array_equal(behind, before)
+
+
 def test_no_text_gives_no_vector(embedder: EngineClient) -> None:
     assert asyncio.run(embedder.embed([])).shape == (0, embedder.dimensions)
 
