@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from appliance.errors import InvalidInput
 
 CONFIG_FILE = Path("/etc/skellig/skellig.toml")
+_UNKNOWN = {"extra_forbidden", "model_type"}  # the latter: the name of a table
 _SYSTEM_DATA = Path("/var/lib/skellig")
 
 
@@ -139,7 +141,7 @@ def load(*, environ: Mapping[str, str], flags: Mapping[str, object] | None = Non
     try:
         settings = Settings(**_nest(merged))  # type: ignore[arg-type]
     except ValidationError as exc:
-        raise InvalidInput(_explain(exc, origins), remedy="`skellig config show` lists every setting.") from exc
+        raise InvalidInput(_explain(exc, origins), remedy=_remedy(exc, origins)) from exc
     return Loaded(settings, {name: origins.get(name, "default") for name in names()})
 
 
@@ -207,5 +209,25 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
     for error in exc.errors():
         name = ".".join(str(part) for part in error["loc"])
         where = origins.get(name, "default")
-        sentences.append(f"Setting {name} (from {where}): {error['msg']}.")
+        if error["type"] in _UNKNOWN:
+            plain = name.encode(errors="backslashreplace").decode()  # a variable may have any bytes in its name
+            sentences.append(f"There is no setting {plain} (from {where}).")
+        else:
+            sentences.append(f"Setting {name} (from {where}): {error['msg']}.")
     return " ".join(sentences)
+
+
+def _remedy(exc: ValidationError, origins: Mapping[str, str]) -> str:
+    known = names()
+    steps = []
+    for error in exc.errors():
+        name = ".".join(str(part) for part in error["loc"])
+        if error["type"] in _UNKNOWN:
+            inside = [other for other in known if other.startswith(f"{name}.")]
+            close = inside or get_close_matches(name, known, cutoff=0.5) or known
+            steps.append(f"There {'is' if len(close) == 1 else 'are'} {', '.join(close)}.")
+        elif origins.get(name) == "env":
+            steps.append(f"Mend or unset SKELLIG_{name.replace('.', '__').upper()}.")
+        else:
+            steps.append(f"Mend {name}.")
+    return " ".join(dict.fromkeys(steps))

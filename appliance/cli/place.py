@@ -1,5 +1,6 @@
 """Where the running appliance listens and what it runs with, left in the run directory by `skellig up`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ class Place(msgspec.Struct, frozen=True):
     socket: str | None
     chat: str
     embed: str
+    settings: dict[str, str] = {}
 
     @property
     def web(self) -> Web:
@@ -24,9 +26,9 @@ class Place(msgspec.Struct, frozen=True):
         return Web(host=self.host, port=self.port, socket=Path(self.socket) if self.socket else None)
 
 
-def of(web: Web, *, chat: str, embed: str) -> Place:
-    """Return the place that *web* and the chosen models make."""
-    return Place(web.host, web.port, str(web.socket) if web.socket else None, chat, embed)
+def of(web: Web, *, chat: str, embed: str, settings: Mapping[str, str] | None = None) -> Place:
+    """Return the place that *web* and the chosen models make; *settings* are those that were asked for, by dotted name."""
+    return Place(web.host, web.port, str(web.socket) if web.socket else None, chat, embed, dict(settings or {}))
 
 
 def read(paths: DataPaths) -> Place | None:

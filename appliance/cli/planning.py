@@ -59,6 +59,13 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
     )
 
 
+def require_models(settings: Settings, *, catalog: Catalog, store: ModelStore) -> None:
+    """Raise `NotFound` for a model that *settings* name and that is not known, not of its role or not here."""
+    for name, role in ((settings.chat.model, "chat"), (settings.embed.model, "embed")):
+        if name not in {OFF, AUTO}:
+            store.paths(_of_role(catalog, name, role).name)
+
+
 def environment(chosen: Plan, *, environ: Mapping[str, str], flags: Flags, paths: DataPaths) -> dict[str, str]:
     """Return the variables that make the programs see these very settings, and the models that were chosen."""
     kept = {name: value for name, value in environ.items() if name.startswith("SKELLIG_") or name == "HOME"}

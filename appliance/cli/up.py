@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import click
@@ -15,6 +15,7 @@ from appliance.base import log, sqlite
 from appliance.base.clock import SystemClock
 from appliance.base.paths import DataPaths
 from appliance.cli import loading, output, place, planning
+from appliance.cli.config import shown
 from appliance.cli.flags import Flags
 from appliance.cli.place import Place
 from appliance.cli.planning import Plan
@@ -32,6 +33,7 @@ from appliance.ops.supervisor import ProgramState, Supervisor
 _WEB_SECONDS = 90.0
 _STOP_SECONDS = 30.0
 _STEP_S = 0.1
+_NO_PROGRAM = {"data", "models_from"}  # settings that no running program reads, or that it cannot differ in
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Started:
 def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
     """Start the appliance: the web process, the worker, and an engine for each model.
 
-    Prints where it is and a token for one login. Run again while it is up, it says how it is, starts what failed, and prints
-    a fresh token. Ctrl-C before the end stops what was started.
+    Prints where it is and a token for one login. Run again while it is up, it says how it is, starts what failed, names
+    the settings that have changed since, and prints a fresh token. Ctrl-C before the end stops what was started.
     """
     loaded = loading.load(flags)
     paths = loading.paths(loaded)
@@ -71,7 +73,7 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
             chosen = _looked(loaded, paths)
             environment = planning.environment(chosen, environ=os.environ, flags=flags, paths=paths)
             launch.prepare(chosen.programs, files=files)
-            where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed)
+            where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed, settings=_asked_for(loaded))
             place.write(where, paths=paths)
             if foreground:
                 launch.run_here(files, environment=environment, lock=lock)
@@ -119,13 +121,31 @@ def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
             f"The data directory {files.paths.root} is used by the appliance at {at}.",
             remedy="Stop it with `skellig down`, or choose another directory with --data.",
         )
+    catalog = Catalog.load()
+    planning.require_models(loaded.settings, catalog=catalog, store=ModelStore(files.paths.models, catalog=catalog))
     supervisor = Supervisor(files)
     for program in supervisor.programs():
         if program.state in {"failed", "stopped"}:
             supervisor.start(program.name)
     with screen.status("Looking…") as status:
         health, stumbled = _ready(where, files, status, seconds=_WEB_SECONDS)
-    return _started(where, files, health, stumbled=stumbled, notes=())
+    return _started(where, files, health, stumbled=stumbled, notes=tuple(changes(where, loaded)))
+
+
+def changes(where: Place, loaded: Loaded) -> Iterator[str]:
+    """Give a sentence for each setting that is not the one with which the appliance at *where* was started."""
+    now = _asked_for(loaded)
+    for name, value in where.settings.items():
+        if now.get(name, value) != value:
+            yield (
+                f"{name} is {now[name]}, and what runs was started with {value}:"
+                " a changed setting takes `skellig down` and `skellig up`."
+            )
+
+
+def _asked_for(loaded: Loaded) -> dict[str, str]:
+    values = {setting.name: setting.value for setting in shown(loaded) if setting.name not in _NO_PROGRAM}
+    return {name: "unset" if value is None else str(value) for name, value in values.items()}
 
 
 def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> tuple[Health, list[ProgramState]]:

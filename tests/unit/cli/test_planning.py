@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from appliance import config
 from appliance.base.paths import DataPaths
-from appliance.cli import planning
+from appliance.cli import place, planning
+from appliance.cli.config import shown
 from appliance.cli.flags import Flags
 from appliance.cli.model import defaults
 from appliance.cli.planning import Plan
+from appliance.cli.up import changes
 from appliance.config import Chat, Embed, Loaded, Settings
 from appliance.errors import HostUnfit, NotFound
 from appliance.inference.catalog import Catalog
@@ -170,3 +173,40 @@ def test_the_programs_see_the_chosen_models_and_these_settings(tmp_path: Path) -
         "SKELLIG_EMBED__MODEL": "none",
         "HOME": "/h",
     }
+
+
+@pytest.mark.parametrize(
+    ("chat", "embed", "said"),
+    [
+        ("nope", "none", "nope"),
+        (MINILM, "none", "not one that can chat"),
+        (LARGE, "none", f"skellig model pull {LARGE}"),
+        ("none", "nope", "nope"),
+    ],
+)
+def test_models_that_cannot_run_are_refused_also_where_others_run(tmp_path: Path, chat: str, embed: str, said: str) -> None:
+    store = installed(tmp_path, MINILM)
+    settings = Settings(data=tmp_path, chat=Chat(model=chat), embed=Embed(model=embed))
+    with pytest.raises(NotFound) as caught:
+        planning.require_models(settings, catalog=store.catalog, store=store)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("chat", "embed"), [("auto", "none"), ("none", MINILM)])
+def test_models_that_are_here_or_need_not_be_are_let_through(tmp_path: Path, chat: str, embed: str) -> None:
+    store = installed(tmp_path, MINILM)
+    settings = Settings(data=tmp_path, chat=Chat(model=chat), embed=Embed(model=embed))
+    planning.require_models(settings, catalog=store.catalog, store=store)
+
+
+def test_a_setting_that_changed_since_the_start_is_named_with_what_it_takes(tmp_path: Path) -> None:
+    before = config.load(environ={"SKELLIG_DATA": str(tmp_path)}, file=None)
+    asked = {setting.name: "unset" if setting.value is None else str(setting.value) for setting in shown(before)}
+    where = place.of(before.settings.web, chat=LARGE, embed=MINILM, settings=asked)
+    assert not list(changes(where, before))
+    after = config.load(environ={"SKELLIG_DATA": str(tmp_path), "SKELLIG_CHAT__MODEL": SMALL, "SKELLIG_EMBED__THREADS": "2"})
+    chat, threads = changes(where, after)
+    assert chat.startswith(f"chat.model is {SMALL}, and what runs was started with auto: ")
+    assert threads == (
+        "embed.threads is 2, and what runs was started with 1: a changed setting takes `skellig down` and `skellig up`."
+    )

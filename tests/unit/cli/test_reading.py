@@ -136,6 +136,28 @@ def test_settings_show_value_and_origin(line: Line) -> None:
     assert "4711" in line("config", "show").out
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SKELLIG_WEB__PROT", "1", "There is no setting web.prot (from env). There are web.port, "),
+        ("SKELLIG_BOGUS", "1", "There is no setting bogus (from env). There are data, models_from, web.host, "),
+        ("SKELLIG_CHAT", "x", "There is no setting chat (from env). There are chat.model, chat.threads, "),
+        ("SKELLIG_WEB__PORT", "x", "Setting web.port (from env): Input should be a valid integer"),
+    ],
+)
+def test_a_setting_that_is_refused_names_those_that_there_are(
+    line: Line, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    """`config show` cannot be the next step: it would fail too."""
+    monkeypatch.setenv(name, value)
+    ran = line("config", "show")
+    assert ran.status == 2
+    assert said in ran.err
+    assert "permitted" not in ran.err
+    assert "config show" not in ran.err
+    assert ("Mend or unset SKELLIG_WEB__PORT." in ran.err) == (name == "SKELLIG_WEB__PORT")
+
+
 @pytest.mark.parametrize("text", ["colour = 1\n", "[web]\nport = 0\n", "[web\n"])
 def test_a_wrong_setting_ends_every_command_with_its_name(line: Line, text: str) -> None:
     (line.data / "skellig.toml").write_text(text)
