@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote
 
 import click
@@ -16,7 +17,8 @@ from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
 from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
-from appliance.errors import Conflict, NotFound
+from appliance.codeintel.source.base import Reason
+from appliance.errors import Conflict, InvalidInput, NotFound
 
 _PAGE = 100
 _NAMED = 200  # files left out that are named at the end of a wait; `skellig repo left-out` names every one
@@ -49,6 +51,8 @@ def add(  # noqa: PLR0913 - one parameter an option
     as_json: bool,
 ) -> None:
     """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made."""
+    if name == "":
+        raise InvalidInput("The name is empty.", remedy="Without --name it is the folder's.")
     with _remote(flags) as remote:
         repo = _added(remote, path=path.absolute(), name=name, project=project, branch=branch)
         waits = waits or embeds
@@ -136,7 +140,7 @@ def remove(flags: Flags, *, repo: str, as_json: bool) -> None:
 
 @command.command("left-out")
 @click.argument("repo")
-@click.option("--reason", help="Only those left out for this reason.")
+@click.option("--reason", type=click.Choice(get_args(Reason)), metavar="REASON", help="Only those left out for this reason.")
 @output.json_option
 @click.pass_obj
 def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> None:

@@ -207,3 +207,17 @@ def test_an_answer_about_another_repository_is_not_acted_on(appliance: ScriptedS
     assert ran.status == 3
     assert "no repository 'other'" in ran.err
     assert len(appliance.asked) == 1
+
+
+def test_a_reason_that_there_is_not_is_refused_with_those_that_there_are(appliance: ScriptedServer, line: Line) -> None:
+    ran = line("repo", "left-out", "shop", "--reason", "nonsense")
+    assert ran.status == 2
+    assert "'binary'" in ran.err
+    assert not appliance.asked
+
+
+def test_an_empty_name_is_refused(appliance: ScriptedServer, line: Line) -> None:
+    ran = line("repo", "add", "/srv/shop", "--name", "")
+    assert ran.status == 2
+    assert "The name is empty." in ran.err
+    assert not appliance.asked
