@@ -224,3 +224,12 @@ def test_a_worker_that_stopped_in_good_order_is_not_missed(services: Services) -
     stop.set()
     worker_of(services).run(stop)
     assert services.jobs.absent_for() is None
+
+
+def test_a_repo_shows_the_job_that_runs_and_not_the_one_that_waits(services: Services, repo: RepoId) -> None:
+    services.index(repo)
+    lease = services.jobs.lease(worker="test", kinds=["index"], seconds=60)
+    assert lease is not None
+    waiting = services.index(repo)
+    with serving(services) as client:
+        assert client.get(f"/api/v1/repos/{repo}").json()["job"]["id"] == lease.job.id != waiting.id
