@@ -53,7 +53,7 @@ def run_here(files: RunFiles, *, environment: Mapping[str, str], lock: int) -> N
 
 
 def stop(files: RunFiles, *, seconds: float) -> int:
-    """End every program of this data directory and return how many there were, the supervisor included.
+    """End every program of this data directory and return how many there were beside the supervisor.
 
     Works too when the supervisor was killed and its programs were not, and when nothing runs.
     """
@@ -61,7 +61,7 @@ def stop(files: RunFiles, *, seconds: float) -> int:
     supervisor = Supervisor(files)
     with contextlib.suppress(Unavailable):
         pid = supervisor.pid()
-        ended = 1 + sum(program.pid is not None for program in supervisor.programs())
+        ended = sum(program.pid is not None for program in supervisor.programs())
         supervisor.shut_down()
         if not wait_until_gone(pid, seconds=seconds):
             strays.end([pid], grace=1.0)

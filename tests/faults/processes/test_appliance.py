@@ -45,6 +45,11 @@ def test_the_appliance_lives_from_up_to_down(house: House) -> None:
     assert elsewhere.returncode == 4
     assert f"is used by the appliance at http://127.0.0.1:{house.port}" in elsewhere.stderr
 
+    changed = house.skellig("up", SKELLIG_INDEX__WORKERS="2")
+    assert changed.returncode == 0
+    assert "index.workers is 2" in " ".join(changed.stdout.split())
+    assert house.skellig("up", SKELLIG_CHAT__MODEL="nope").returncode == 3
+
     for name in ("web", "worker"):
         old = house.pid(name)
         os.kill(old, signal.SIGKILL)
@@ -58,7 +63,7 @@ def test_the_appliance_lives_from_up_to_down(house: House) -> None:
     assert {program["name"] for program in json.loads(status.stdout)["programs"]} == {"web", "worker"}
 
     pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
-    assert house.skellig("down").stdout == "Stopped 3 programs.\n"
+    assert house.skellig("down").stdout == "Stopped 2 programs.\n"
     assert not [pid for pid in pids if alive(pid)]
     assert house.skellig("status").returncode == 8
 

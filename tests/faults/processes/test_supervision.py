@@ -144,7 +144,7 @@ def test_a_second_supervisor_on_one_data_directory_is_refused(house: House) -> N
 def test_stopping_ends_also_what_ignores_being_asked(house: House) -> None:
     house.start(Program("worker", STUBBORN, settle=1, grace=1))
     worker = house.running("worker")
-    assert launch.stop(house.files, seconds=10.0) == 2
+    assert launch.stop(house.files, seconds=10.0) == 1
     assert not alive(worker)
 
 
