@@ -29,6 +29,7 @@ WHEELS: Final = {
     "lua": ("tree_sitter_lua", "language"),
 }
 LANGUAGES: Final = tuple(WHEELS)
+_ADDS_TO: Final = {"tsx": ("typescript",)}  # its query holds only what it has beyond that one's
 
 Captures = dict[str, list[Node]]
 
@@ -51,5 +52,6 @@ def grammar(language: str) -> Grammar:
     """Return the grammar of one of `LANGUAGES`."""
     module, function = WHEELS[language]
     loaded = Language(getattr(importlib.import_module(module), function)())
-    query = Query(loaded, (_QUERIES / f"{language}.scm").read_text(encoding="ascii"))
+    files = [_QUERIES / f"{name}.scm" for name in (*_ADDS_TO.get(language, ()), language)]
+    query = Query(loaded, "\n".join(file.read_text(encoding="ascii") for file in files))
     return Grammar(Parser(loaded), query)
