@@ -25,7 +25,7 @@ class SourceText:
         return self.source[start:end].decode("utf-8", "replace")
 
     def between(self, first: int, last: int) -> str:
-        """Return lines *first* to *last*, both inclusive, from 1."""
+        """Return lines *first* to *last*, both inclusive, from 1, without the end of the last one."""
         if self._plain is not None:
-            return self._plain[self.offsets[first - 1] : self.offsets[min(last, len(self.offsets) - 1)]]
+            return self._plain[self.offsets[first - 1] : self.offsets[min(last, len(self.offsets) - 1)] - 1]
         return "\n".join(self.lines[first - 1 : last])
