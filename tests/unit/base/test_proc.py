@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,10 @@ def test_a_slow_child_is_ended_with_its_children(tmp_path: Path) -> None:
     with pytest.raises(DeadlineExceeded):
         proc.run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], timeout=0.5)
     grandchild = int((tmp_path / "pid").read_text())
-    assert not _alive(grandchild)
+    end = time.monotonic() + 20  # the kernel takes a moment to bury it on a busy machine
+    while _alive(grandchild):
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_too_much_output_is_refused() -> None:
