@@ -6,7 +6,7 @@ names the file that holds one.
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,7 +18,6 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from appliance.errors import InvalidInput
 
 CONFIG_FILE = Path("/etc/skellig/skellig.toml")
-_UNKNOWN = {"extra_forbidden", "model_type"}  # the latter: the name of a table
 _SYSTEM_DATA = Path("/var/lib/skellig")
 
 
@@ -112,6 +111,32 @@ class Loaded:
     origins: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was set and cannot be: no such name, not such a value, or (by its path) no such file."""
+
+    name: str
+    origin: str
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was set, as it was given, and what is wrong with it; *loaded* has the defaults in place of what is wrong."""
+
+    loaded: Loaded
+    given: Mapping[str, object]
+    faults: tuple[Fault, ...]
+
+    def require(self) -> Loaded:
+        """Return the settings; raise `InvalidInput` naming everything that is wrong."""
+        if self.faults:
+            steps = dict.fromkeys(fault.remedy for fault in self.faults if fault.remedy)
+            raise InvalidInput(" ".join(fault.message for fault in self.faults), remedy=" ".join(steps))
+        return self.loaded
+
+
 def default_data(environ: Mapping[str, str]) -> Path:
     """Return ``/var/lib/skellig`` where it exists, else the user's own ``~/.local/share/skellig``."""
     if _SYSTEM_DATA.is_dir():
@@ -126,23 +151,29 @@ def load(*, environ: Mapping[str, str], flags: Mapping[str, object] | None = Non
     *file* defaults to ``SKELLIG_CONFIG`` or ``/etc/skellig/skellig.toml``; a file that was asked for must exist, the
     default one need not.
     """
+    return examine(environ=environ, flags=flags, file=file).require()
+
+
+def examine(*, environ: Mapping[str, str], flags: Mapping[str, object] | None = None, file: Path | None = None) -> Examined:
+    """Merge as `load` does, and tell what is wrong instead of raising it."""
     asked = file or (Path(environ["SKELLIG_CONFIG"]) if environ.get("SKELLIG_CONFIG") else None)
+    faults: list[Fault] = []
     layers = {
-        "file": _flatten(_read(asked or CONFIG_FILE, required=asked is not None)),
+        "file": _flatten(_read(asked or CONFIG_FILE, required=asked is not None, faults=faults)),
         "env": _from_environment(environ),
         "flag": {name: value for name, value in (flags or {}).items() if value is not None},
     }
-    merged: dict[str, object] = {}
+    given: dict[str, object] = {}
     origins: dict[str, str] = {}
     for origin, values in layers.items():
-        merged |= values
+        given |= values
         origins |= dict.fromkeys(values, origin)
-    merged.setdefault("data", default_data(environ))
-    try:
-        settings = Settings(**_nest(merged))  # type: ignore[arg-type]
-    except ValidationError as exc:
-        raise InvalidInput(_explain(exc, origins), remedy=_remedy(exc, origins)) from exc
-    return Loaded(settings, {name: origins.get(name, "default") for name in names()})
+    given.setdefault("data", default_data(environ))
+    known = names()
+    faults += [_unknown(name, origins[name], known) for name in given if name not in known]
+    settings, wrong = _settled({name: value for name, value in given.items() if name in known}, origins)
+    loaded = Loaded(settings, {name: origins.get(name, "default") for name in known})
+    return Examined(loaded, given, (*faults, *wrong))
 
 
 def names() -> list[str]:
@@ -157,17 +188,20 @@ def names() -> list[str]:
     return found
 
 
-def _read(path: Path, *, required: bool) -> dict[str, object]:
+def _read(path: Path, *, required: bool, faults: list[Fault]) -> dict[str, object]:
+    """Return what the file at *path* says, or nothing and why among *faults*."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as exc:
+    except FileNotFoundError:
         if not required:
             return {}
-        raise InvalidInput(f"The configuration file {path} does not exist.") from exc
+        said = "does not exist."
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise InvalidInput(f"The configuration file {path} is not TOML: {exc}.") from exc
+        said = f"is not TOML: {exc}."
     except OSError as exc:
-        raise InvalidInput(f"The configuration file {path} cannot be read: {exc.strerror}.") from exc
+        said = f"cannot be read: {exc.strerror}."
+    faults.append(Fault(_plain(str(path)), "file", f"The configuration file {_plain(str(path))} {said}"))
+    return {}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
@@ -190,44 +224,44 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]
     return flat
 
 
+def _settled(values: Mapping[str, object], origins: Mapping[str, str]) -> tuple[Settings, list[Fault]]:
+    """Return the settings that *values* of known names make, without those that are wrong, and these."""
+    try:
+        return Settings(**_nest(values)), []  # type: ignore[arg-type]
+    except ValidationError as exc:
+        wrong = {_named(error["loc"], values): error["msg"] for error in exc.errors()}
+    settings, _ = _settled({name: value for name, value in values.items() if name not in wrong}, origins)
+    return settings, [_refused(name, origins.get(name, "default"), said) for name, said in wrong.items()]
+
+
+def _named(where: Sequence[int | str], values: Mapping[str, object]) -> str:
+    dotted = ".".join(str(part) for part in where)
+    return next(name for name in values if f"{dotted}.".startswith(f"{name}."))
+
+
 def _nest(flat: Mapping[str, object]) -> dict[str, object]:
     nested: dict[str, object] = {}
     for dotted, value in flat.items():
-        *tables, name = dotted.split(".")
-        place = nested
-        for table in tables:
-            inner = place.setdefault(table, {})
-            if not isinstance(inner, dict):
-                raise InvalidInput(f"The setting {table} is both a value and a table.")
-            place = inner
-        place[name] = value
+        table, _, name = dotted.rpartition(".")
+        if not table:
+            nested[name] = value
+        elif isinstance(inner := nested.setdefault(table, {}), dict):
+            inner[name] = value
     return nested
 
 
-def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
-    sentences = []
-    for error in exc.errors():
-        name = ".".join(str(part) for part in error["loc"])
-        where = origins.get(name, "default")
-        if error["type"] in _UNKNOWN:
-            plain = name.encode(errors="backslashreplace").decode()  # a variable may have any bytes in its name
-            sentences.append(f"There is no setting {plain} (from {where}).")
-        else:
-            sentences.append(f"Setting {name} (from {where}): {error['msg']}.")
-    return " ".join(sentences)
+def _refused(name: str, origin: str, said: str) -> Fault:
+    remedy = f"Mend or unset SKELLIG_{name.replace('.', '__').upper()}." if origin == "env" else f"Mend {name}."
+    return Fault(name, origin, f"Setting {name} (from {origin}): {said}.", remedy)
 
 
-def _remedy(exc: ValidationError, origins: Mapping[str, str]) -> str:
-    known = names()
-    steps = []
-    for error in exc.errors():
-        name = ".".join(str(part) for part in error["loc"])
-        if error["type"] in _UNKNOWN:
-            inside = [other for other in known if other.startswith(f"{name}.")]
-            close = inside or get_close_matches(name, known, cutoff=0.5) or known
-            steps.append(f"There {'is' if len(close) == 1 else 'are'} {', '.join(close)}.")
-        elif origins.get(name) == "env":
-            steps.append(f"Mend or unset SKELLIG_{name.replace('.', '__').upper()}.")
-        else:
-            steps.append(f"Mend {name}.")
-    return " ".join(dict.fromkeys(steps))
+def _unknown(name: str, origin: str, known: list[str]) -> Fault:
+    inside = [other for other in known if other.startswith(f"{name}.")]
+    close = inside or get_close_matches(name, known, cutoff=0.5) or known
+    remedy = f"There {'is' if len(close) == 1 else 'are'} {', '.join(close)}."
+    return Fault(_plain(name), origin, f"There is no setting {_plain(name)} (from {origin}).", remedy)
+
+
+def _plain(text: str) -> str:
+    """Return *text* with the bytes that are no characters as escapes: a variable or a path may have any."""
+    return text.encode(errors="backslashreplace").decode()

@@ -1,25 +1,29 @@
 """``skellig config``: every setting, its value, where the value comes from, and what it means."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import click
 from pydantic import BaseModel
+from rich.table import Table
 from rich.text import Text
 
+from appliance.base.paths import display
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
-from appliance.config import Loaded, Section, Settings, names
+from appliance.config import Fault, Loaded, Section, Settings, names
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One setting as it is shown."""
+    """One setting as it is shown. With *error* it is not one that can be used; *remedy* is the next step then."""
 
     name: str
     value: str | int | float | bool | None
     origin: str
     description: str
+    error: str = ""
+    remedy: str = ""
 
 
 @click.group()
@@ -33,28 +37,50 @@ def command() -> None:
 def show(flags: Flags, *, as_json: bool) -> None:
     """Show every setting: flag > SKELLIG_* > configuration file > default.
 
-    A name with a dot has two underscores in the environment: web.port is SKELLIG_WEB__PORT.
+    A name with a dot has two underscores in the environment: web.port is SKELLIG_WEB__PORT. What cannot be used is marked,
+    with the reason and the names that come close; the exit status is 2 then.
     """
-    settings = list(shown(loading.load(flags)))
+    examined = loading.examine(flags)
+    settings = list(shown(examined.loaded, given=examined.given, faults=examined.faults))
     if as_json:
         output.print_json(settings)
-        return
-    table = output.table("setting", "value", "from", "meaning")
-    for setting in settings:
-        value = Text("-", style="dim") if setting.value is None else Text(str(setting.value))
-        origin = Text(setting.origin, style="dim" if setting.origin == "default" else "bold")
-        table.add_row(setting.name, value, origin, Text(setting.description))
-    output.screen().print(table)
+    else:
+        output.screen().print(_table(settings))
+    examined.require()
 
 
-def shown(loaded: Loaded) -> Iterator[Shown]:
-    """Return every setting in the order of the tables."""
-    for name in names():
+def shown(loaded: Loaded, *, given: Mapping[str, object] | None = None, faults: Sequence[Fault] = ()) -> Iterator[Shown]:
+    """Return every setting in the order of the tables; what is wrong with the value that was *given*, or the name, with it.
+
+    A name that does not exist comes last and without its value, which may be anything.
+    """
+    known = names()
+    wrong = {fault.name: fault for fault in faults}
+    for name in known:
         *table, leaf = name.split(".")
         holder: BaseModel = getattr(loaded.settings, table[0]) if table else loaded.settings
-        value = getattr(holder, leaf)
-        plain = value if value is None or isinstance(value, bool | int | float) else str(value)
-        yield Shown(name, plain, loaded.origins[name], description(name))
+        fault = wrong.get(name)
+        value = getattr(holder, leaf) if fault is None else (given or {}).get(name)
+        shown = Shown(name, _plain(value), loaded.origins[name], description(name))
+        yield shown if fault is None else replace(shown, error=fault.message, remedy=fault.remedy)
+    for fault in faults:
+        if fault.name not in known:
+            yield Shown(fault.name, None, fault.origin, "", fault.message, fault.remedy)
+
+
+def _plain(value: object) -> str | int | float | bool | None:
+    return value if value is None or isinstance(value, bool | int | float) else display(str(value))
+
+
+def _table(settings: Sequence[Shown]) -> Table:
+    table = output.table("setting", "value", "from", "meaning")
+    for setting in settings:
+        bad = "red" if setting.error else ""
+        value = Text("-", style="dim") if setting.value is None else Text(str(setting.value), style=bad)
+        origin = Text(setting.origin, style="dim" if setting.origin == "default" else "bold")
+        said = Text(f"not usable: {setting.error} {setting.remedy}".rstrip() if bad else setting.description, style=bad)
+        table.add_row(Text(setting.name, style=bad), value, origin, said)
+    return table
 
 
 def description(name: str) -> str:

@@ -1,18 +1,22 @@
 """The settings, as every command sees them."""
 
 import os
-from collections.abc import Mapping
 
 from appliance import config
 from appliance.base.paths import DataPaths
 from appliance.cli.flags import Flags
-from appliance.config import Loaded
+from appliance.config import Examined, Loaded
 
 
-def load(flags: Flags, *, environ: Mapping[str, str] | None = None) -> Loaded:
-    """Return the settings under *flags*; *environ* is this process's unless given."""
+def load(flags: Flags) -> Loaded:
+    """Return the settings under *flags*; raise `InvalidInput` naming what is wrong."""
+    return examine(flags).require()
+
+
+def examine(flags: Flags) -> Examined:
+    """Return what was set, under *flags* and in this process's environment, and what is wrong with it."""
     values = {"data": flags.data.absolute()} if flags.data else {}
-    return config.load(environ=os.environ if environ is None else environ, flags=values, file=flags.config)
+    return config.examine(environ=os.environ, flags=values, file=flags.config)
 
 
 def paths(loaded: Loaded) -> DataPaths:

@@ -45,7 +45,8 @@ def test_switches_of_the_test_suite_are_no_settings(tmp_path: Path) -> None:
         ("[web]\nprot = 1", {}, r"web\.prot \(from file\)"),
         (None, {"SKELLIG_WEB__PORT": "many"}, r"web\.port \(from env\)"),
         (None, {"SKELLIG_NONSENSE": "1"}, r"nonsense \(from env\)"),
-        ("web = 3\n", {"SKELLIG_WEB__PORT": "4"}, "both a value and a table"),
+        ("web = 3\n", {"SKELLIG_WEB__PORT": "4"}, r"web \(from file\)\. There are web\.host, "),
+        ("[web.port]\nx = 3\n", {"SKELLIG_WEB__PORT": "4"}, r"web\.port\.x \(from file\)"),
         ("[web\n", {}, "not TOML"),
     ],
 )
@@ -54,6 +55,18 @@ def test_what_is_wrong_is_named_with_where_it_stands(
 ) -> None:
     with pytest.raises(InvalidInput, match=says):
         load(tmp_path, file=file, env=env)
+
+
+def test_everything_that_is_wrong_is_told_at_once_and_the_rest_is_as_it_was_set(tmp_path: Path) -> None:
+    (file := tmp_path / "skellig.toml").write_text("[web]\nprot = 1\nport = 0\nhost = '127.0.0.2'\n")
+    environ = {"HOME": str(tmp_path), "SKELLIG_CHAT__SLOTS": "many", "SKELLIG_CHAT__MODEL": "none"}
+    found = config.examine(environ=environ, file=file)
+    assert {fault.name for fault in found.faults} == {"web.prot", "web.port", "chat.slots"}
+    settings = found.loaded.settings
+    assert (settings.web.host, settings.web.port, settings.chat.model) == ("127.0.0.2", 7878, "none")
+    with pytest.raises(InvalidInput) as caught:
+        found.require()
+    assert all(fault.message in str(caught.value) and fault.remedy in str(caught.value) for fault in found.faults)
 
 
 def test_a_file_that_was_asked_for_must_exist(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 
+from appliance.config import names
 from tests.support.scripted_http import Reply, ScriptedServer, events, problem
 from tests.unit.cli.conftest import Line
 
@@ -148,14 +149,65 @@ def test_settings_show_value_and_origin(line: Line) -> None:
 def test_a_setting_that_is_refused_names_those_that_there_are(
     line: Line, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
 ) -> None:
-    """`config show` cannot be the next step: it would fail too."""
     monkeypatch.setenv(name, value)
-    ran = line("config", "show")
+    ran = line("status")
     assert ran.status == 2
     assert said in ran.err
     assert "permitted" not in ran.err
-    assert "config show" not in ran.err
     assert ("Mend or unset SKELLIG_WEB__PORT." in ran.err) == (name == "SKELLIG_WEB__PORT")
+
+
+WRONG: dict[str, tuple[str, dict[str, str]]] = {
+    "an unknown name": ("[web]\nprot = 1\n", {}),
+    "an unknown table": ("[webb]\nport = 1\n", {}),
+    "a table's name": ("web = 1\n", {}),
+    "a value out of range": ("[web]\nport = 0\n", {}),
+    "a value of another kind": ("[web]\nport = [1, 2]\n", {}),
+    "no TOML": ("[web\n", {}),
+    "a variable": ("", {"SKELLIG_WEB__PORT": "many"}),
+    "a variable that is no text": ("", {"SKELLIG_LOG__LEVEL": "\udcff"}),
+    "an unknown variable": ("", {"SKELLIG_LOG__LEVELL": "info"}),
+    "several": ("[web]\nport = 0\nprot = 1\n", {"SKELLIG_LOG__FORMAT": "xml"}),
+}
+
+
+@pytest.mark.parametrize(("file", "environ"), WRONG.values(), ids=WRONG)
+def test_all_settings_are_shown_with_what_is_wrong_marked(
+    line: Line, monkeypatch: pytest.MonkeyPatch, file: str, environ: dict[str, str]
+) -> None:
+    """It is the command that people turn to when a setting is refused."""
+    (line.data / "skellig.toml").write_text(file)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    ran = line("config", "show", "--json")
+    rows = ran.json()
+    assert isinstance(rows, list)
+    assert [row["name"] for row in rows][: len(names())] == names()
+    marked = [row for row in rows if row["error"]]
+    assert marked
+    assert (ran.status, "[invalid_input]" in ran.err) == (2, True)
+    table = line("config", "show")
+    assert table.status == 2
+    said = "".join(table.out.split())  # long words are folded
+    for row in marked:
+        assert row["error"] in ran.err
+        assert row["remedy"] in ran.err
+        assert "".join(f"{row['error']}{row['remedy']}".split()) in said
+    assert all(f"\n{name} " in table.out for name in names())
+
+
+def test_what_is_wrong_is_shown_as_it_was_given(line: Line) -> None:
+    (line.data / "skellig.toml").write_text("[web]\nport = 70000\n")
+    rows = {row["name"]: row for row in line("config", "show", "--json").json()}  # type: ignore[attr-defined]
+    assert (rows["web.port"]["value"], rows["web.port"]["origin"]) == (70000, "file")
+
+
+def test_the_value_of_a_name_that_does_not_exist_is_not_shown(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows what it is: it may be another program's secret."""
+    monkeypatch.setenv("SKELLIG_TOKEN", "hunter2")
+    ran = line("config", "show")
+    assert "token" in ran.out
+    assert "hunter2" not in ran.out + ran.err
 
 
 @pytest.mark.parametrize("text", ["colour = 1\n", "[web]\nport = 0\n", "[web\n"])
