@@ -182,6 +182,7 @@ class RepoOut(Output):
 
     id: str
     project: str
+    project_name: str
     name: str
     path: str
     branch: str | None
@@ -195,11 +196,12 @@ class RepoOut(Output):
     job: JobOut | None
 
     @classmethod
-    def of(cls, repo: Repo, *, index: IndexOut | None, job: Job | None) -> "RepoOut":
-        """Return *repo* for the wire."""
+    def of(cls, repo: Repo, *, project: Project, index: IndexOut | None, job: Job | None) -> "RepoOut":
+        """Return *repo* of *project* for the wire."""
         return cls(
             id=repo.id,
-            project=repo.project,
+            project=project.id,
+            project_name=project.name,
             name=repo.name,
             path=display(str(repo.source)),
             branch=None if repo.branch is None else display(repo.branch),

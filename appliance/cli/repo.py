@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 import msgspec
+from rich.table import Table
 from rich.text import Text
 
 from appliance.base.paths import display
@@ -97,6 +98,7 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
             return
         screen = output.screen()
         screen.print(summary(found))
+        screen.print(Text(f"  project    {found.project_name}"))
         screen.print(Text(f"  source     {found.path}"))
         if found.index is not None:
             languages = output.joined(list(found.index.languages.items()))
@@ -158,8 +160,22 @@ def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> N
 
 
 def summary(repo: Repo) -> Text:
-    """Return how *repo* is, in a line."""
-    line = Text.assemble((repo.name, "bold"), "  ")
+    """Return how *repo* is, in a line that begins with its name."""
+    return Text.assemble((repo.name, "bold"), "  ", _how(repo))
+
+
+def listing(repos: list[Repo]) -> Table | Text:
+    """Return how each of *repos* is, a row each, with its project and its id: two projects may have the same name."""
+    if not repos:
+        return Text("No repository yet. Add one with: skellig repo add PATH")
+    table = output.table("project", "repository", "id", "index")
+    for repo in repos:
+        table.add_row(Text(repo.project_name), Text(repo.name, style="bold"), Text(repo.id, style="dim"), _how(repo))
+    return table
+
+
+def _how(repo: Repo) -> Text:
+    line = Text()
     if repo.index is None:
         line.append("not indexed yet")
     else:
@@ -176,13 +192,6 @@ def summary(repo: Repo) -> Text:
     if repo.error:
         line.append(f"  last attempt failed: {repo.message} {repo.remedy} [{repo.error}]", style="red")
     return line
-
-
-def listing(repos: list[Repo]) -> Text:
-    """Return how each of *repos* is, a line each."""
-    if not repos:
-        return Text("No repository yet. Add one with: skellig repo add PATH")
-    return Text("\n").join(summary(repo) for repo in repos)
 
 
 def _lag(behind: int | None) -> str:

@@ -50,7 +50,7 @@ class Repo(msgspec.Struct):
 
     id: str
     name: str
-    project: str
+    project_name: str
     path: str
     branch: str | None
     error: str

@@ -147,7 +147,8 @@ def _whole(services: Services, repo: Repo) -> RepoOut:
         repo = replace(repo, error=exc.code, message=exc.message, remedy=exc.remedy)
     jobs = services.jobs.list(key=repo.id, limit=5)
     at_work = sorted((job for job in jobs if not job.ended), key=lambda job: job.state != "running")
-    return RepoOut.of(repo, index=index, job=next(iter([*at_work, *jobs]), None))
+    project = services.registry.project(repo.project)
+    return RepoOut.of(repo, project=project, index=index, job=next(iter([*at_work, *jobs]), None))
 
 
 def _file(services: Services, repo: Repo, *, path: str, commit: CommitId, lines: tuple[int, int | None]) -> FileOut:

@@ -60,6 +60,7 @@ def events(text: str) -> list[tuple[str, dict[str, object]]]:
 def test_an_index_is_followed_by_its_vectors_and_the_repo_says_what_it_holds(client: Client) -> None:
     repo = client.get("/api/v1/repos/shop").json()
     assert repo["error"] == ""
+    assert repo["project_name"] == "default"
     assert repo["index"]["vectors"] == 1.0
     assert repo["index"]["behind"] == 0
     assert repo["index"]["languages"]["python"] >= 4

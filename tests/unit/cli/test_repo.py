@@ -15,8 +15,8 @@ INDEX = {
     "languages": {"python": 12}, "problems": 0, "vectors": 0.25, "behind": 0,
 }  # fmt: skip
 REPO = {
-    "id": "repo_1", "name": "shop", "project": "prj_1", "path": "/srv/shop", "branch": None, "error": "", "message": "",
-    "remedy": "", "index": None, "job": JOB,
+    "id": "repo_1", "name": "shop", "project": "prj_1", "project_name": "default", "path": "/srv/shop", "branch": None,
+    "error": "", "message": "", "remedy": "", "index": None, "job": JOB,
 }  # fmt: skip
 INDEXED = REPO | {"index": INDEX, "job": JOB | {"state": "done"}}
 RUNNING = JOB | {"state": "running", "progress": {"phase": "parse", "done": 3, "total": 12}}
@@ -143,10 +143,24 @@ def test_a_list_tells_lag_failure_and_work(appliance: ScriptedServer, line: Line
     behind = deepcopy(INDEXED) | {"name": "late", "index": INDEX | {"behind": 3}}
     failed = INDEXED | {"name": "broken", "error": "not_found", "message": "It is gone.", "remedy": "Bring it back."}
     appliance.replies["GET /api/v1/repos"] = Reply([INDEXED, behind, failed])
-    out = line("repo", "list").out
+    out = " ".join(line("repo", "list").out.split())
     assert "current" in out
     assert "3 commits behind" in out
     assert "last attempt failed: It is gone. Bring it back. [not_found]" in out
+
+
+def test_a_list_names_the_project_of_each_and_the_id_that_tells_namesakes_apart(
+    appliance: ScriptedServer, line: Line
+) -> None:
+    namesake = INDEXED | {"id": "repo_2", "project": "prj_2", "project_name": "lab"}
+    appliance.replies["GET /api/v1/repos"] = Reply([INDEXED, namesake])
+    head, *rows = [row.split() for row in line("repo", "list").out.splitlines()]
+    assert head[:3] == ["project", "repository", "id"]
+    assert [row[:3] for row in rows] == [["default", "shop", "repo_1"], ["lab", "shop", "repo_2"]]
+    shown = line("repo", "list", "--json").json()
+    assert [repo["project_name"] for repo in shown] == ["default", "lab"]  # type: ignore[attr-defined]
+    appliance.replies["GET /api/v1/repos/repo_2"] = Reply(namesake)
+    assert "project    lab" in line("repo", "show", "repo_2").out
 
 
 def test_no_repository_teaches_how_to_add_one(appliance: ScriptedServer, line: Line) -> None:
