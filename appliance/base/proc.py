@@ -1,6 +1,7 @@
 """The only door to child processes: bounded time, bounded output, a clean environment, whole groups ended."""
 
 import contextlib
+import ctypes
 import os
 import resource
 import selectors
@@ -15,6 +16,7 @@ from typing import IO
 from appliance.errors import DeadlineExceeded, HostUnfit, LimitExceeded
 
 _PIECE = 1 << 16
+_PR_SET_PDEATHSIG = 1
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 # onnxruntime's wheels for Linux write a device id and a queue of events to send from the moment of their import (seen with
 # 1.32); no call afterwards takes that back, so no child of ours may ever start without this.
@@ -190,6 +192,13 @@ def spawn(  # noqa: PLR0913 - one door, so it has every latch
             f"The program {_name(argv)} is not installed.",
             remedy=f"Install the package that has it, e.g. apt-get install {_name(argv)}.",
         ) from exc
+
+
+def end_with(parent: int, *, number: int) -> None:
+    """Have the kernel send us the signal *number* when the process *parent*, which started us, ends; at once if it has."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before we asked
+        os.kill(os.getpid(), number)
 
 
 def end_group(child: "subprocess.Popen[bytes]", *, grace: float) -> None:

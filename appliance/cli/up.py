@@ -2,13 +2,13 @@
 
 import contextlib
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 from rich.console import Console
-from rich.status import Status
 
 from appliance.access.tokens import OneTimeTokens
 from appliance.base import log, sqlite
@@ -16,6 +16,7 @@ from appliance.base.clock import SystemClock
 from appliance.base.paths import DataPaths
 from appliance.cli import loading, output, place, planning
 from appliance.cli.config import shown
+from appliance.cli.exits import sentence
 from appliance.cli.flags import Flags
 from appliance.cli.place import Place
 from appliance.cli.planning import Plan
@@ -26,7 +27,7 @@ from appliance.errors import ApplianceError, Conflict, EngineUnavailable, HostUn
 from appliance.inference import hardware
 from appliance.inference.catalog import Catalog
 from appliance.inference.store import ModelStore
-from appliance.ops import launch, preflight, strays
+from appliance.ops import entry, launch, preflight, strays
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import ProgramState, Supervisor
 
@@ -51,14 +52,17 @@ class Started:
 
 
 @click.command()
-@click.option("--foreground", is_flag=True, help="Stay, as the entry of a container does; logs are on standard output.")
+@click.option(
+    "--foreground", is_flag=True, help="Stay, as the entry of a container does; the supervisor's log is on standard output."
+)
 @output.json_option
 @click.pass_obj
 def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
     """Start the appliance: the web process, the worker, and an engine for each model.
 
     Prints where it is and a token for one login. Run again while it is up, it says how it is, starts what failed, names
-    the settings that have changed since, and prints a fresh token. Ctrl-C before the end stops what was started.
+    the settings that have changed since, and prints a fresh token. Ctrl-C before the end stops what was started; in the
+    foreground Ctrl-C and SIGTERM end everything, and the supervisor's log joins standard error with --json.
     """
     loaded = loading.load(flags)
     paths = loading.paths(loaded)
@@ -76,12 +80,13 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
             where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed, settings=_asked_for(loaded))
             place.write(where, paths=paths)
             if foreground:
-                launch.run_here(files, environment=environment, lock=lock)
+                _stay(where, chosen, files, environment=environment, lock=lock, as_json=as_json)
+                return
             started = _fresh(
                 where, chosen, files, screen, start=lambda: launch.start(files, environment=environment, lock=lock)
             )
     _say(started, as_json=as_json)
-    _raise_for(started)
+    _raise_for(started.parts, started.stumbled)
 
 
 def _runs(files: RunFiles) -> bool:
@@ -105,12 +110,29 @@ def _fresh(where: Place, chosen: Plan, files: RunFiles, screen: Console, *, star
     try:
         with screen.status("Starting the supervisor…") as status:
             start()
-            health, stumbled = _ready(where, files, status, seconds=chosen.load_seconds)
+            health, stumbled = _ready(where, files, status.update, seconds=chosen.load_seconds)
     except BaseException:
         launch.stop(files, seconds=_STOP_SECONDS)
         place.forget(files.paths)
         raise
     return _started(where, files, health, stumbled=stumbled, notes=chosen.notes)
+
+
+def _stay(where: Place, chosen: Plan, files: RunFiles, *, environment: Mapping[str, str], lock: int, as_json: bool) -> None:
+    """Run the supervisor as our child until it, or we, are told to end; say where it is as soon as the web answers."""
+    says = sys.stderr.fileno() if as_json else None
+    try:
+        with entry.supervising(files, environment=environment, lock=lock, says=says, seconds=_STOP_SECONDS) as running:
+            try:
+                health = _web(where, files)
+                _say(_started(where, files, health, stumbled=[], notes=chosen.notes), as_json=as_json)
+                health, stumbled = _rest(where, files, health, lambda _: None, seconds=chosen.load_seconds)
+                _raise_for(health.parts, stumbled)
+            except Unavailable as exc:  # an engine, and the rest serves on; or the supervisor, and how it ended is told next
+                click.echo(sentence(exc), err=True)
+            running.wait()
+    finally:
+        place.forget(files.paths)
 
 
 def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
@@ -128,7 +150,7 @@ def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
         if program.state in {"failed", "stopped"}:
             supervisor.start(program.name)
     with screen.status("Looking…") as status:
-        health, stumbled = _ready(where, files, status, seconds=_WEB_SECONDS)
+        health, stumbled = _ready(where, files, status.update, seconds=_WEB_SECONDS)
     return _started(where, files, health, stumbled=stumbled, notes=tuple(changes(where, loaded)))
 
 
@@ -148,26 +170,37 @@ def _asked_for(loaded: Loaded) -> dict[str, str]:
     return {name: "unset" if value is None else str(value) for name, value in values.items()}
 
 
-def _ready(where: Place, files: RunFiles, status: Status, *, seconds: float) -> tuple[Health, list[ProgramState]]:
-    """Return the health once nothing is awaited any more, and the programs that ended at their start, if any did.
+def _ready(
+    where: Place, files: RunFiles, say: Callable[[str], None], *, seconds: float
+) -> tuple[Health, list[ProgramState]]:
+    """Return the health once nothing is awaited any more, and the programs that ended at their start, if any did."""
+    say("Waiting for web…")
+    return _rest(where, files, _web(where, files), say, seconds=seconds)
 
-    The web process comes first; raise `HostUnfit` if it does not come.
-    """
+
+def _web(where: Place, files: RunFiles) -> Health:
+    """Return the health as soon as the web process tells it; raise `HostUnfit` if it does not come."""
     supervisor = Supervisor(files)
-    status.update("Waiting for web…")
     end = time.monotonic() + _WEB_SECONDS
     while (health := _health(where, files)) is None:
         _require_web(supervisor)
         if time.monotonic() > end:
             raise HostUnfit(f"The web process did not answer within {_WEB_SECONDS:.0f} s.", remedy=_log_of(files, "web"))
         time.sleep(_STEP_S)
+    return health
+
+
+def _rest(
+    where: Place, files: RunFiles, health: Health, say: Callable[[str], None], *, seconds: float
+) -> tuple[Health, list[ProgramState]]:
+    supervisor = Supervisor(files)
     end = time.monotonic() + seconds
     while True:
         stumbled = [program for program in supervisor.programs() if program.state in {"retrying", "failed"}]
         health = _health(where, files) or health
         if stumbled or not health.phase or time.monotonic() > end:
             return health, stumbled
-        status.update(f"Waiting for {health.phase}…")
+        say(f"Waiting for {health.phase}…")
         time.sleep(_STEP_S)
 
 
@@ -228,12 +261,12 @@ def _say(started: Started, *, as_json: bool) -> None:
     screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
 
 
-def _raise_for(started: Started) -> None:
-    for program in started.stumbled:
+def _raise_for(parts: Sequence[Part], stumbled: Sequence[ProgramState]) -> None:
+    for program in stumbled:
         raise EngineUnavailable(
             f"{program.name} ended at its start. Its last words: {program.said}",
             remedy="`skellig status` says whether a later start went better; `skellig up` tries again.",
         )
-    for part in started.parts:
+    for part in parts:
         if part.state in {"degraded", "failed"}:
             raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)

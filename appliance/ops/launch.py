@@ -4,8 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
 
 from appliance.base import durable, proc
 from appliance.errors import HostUnfit, Unavailable
@@ -31,25 +30,17 @@ def start(files: RunFiles, *, environment: Mapping[str, str], lock: int | None =
     *lock* is the descriptor of the data directory's lock where the caller holds it: the supervisor takes it over. Raise
     `HostUnfit` with its own words when it does not come up.
     """
-    keeper = proc.run(
-        _keeper(files, lock=lock),
+    ended = proc.run(
+        keeper(files, lock=lock),
         timeout=_ANSWER_SECONDS,
         env={**ENVIRONMENT, **environment},
         cwd=files.paths.run,
         pass_fds=() if lock is None else (lock,),
     )
-    if keeper.code == 0 and _answers(Supervisor(files)):
+    if ended.code == 0 and answers(Supervisor(files), until=lambda: False):
         return
-    words = keeper.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it said nothing"
+    words = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it said nothing"
     raise HostUnfit(f"The supervisor did not start: {words}", remedy=f"Its log is {files.log('supervisord')}.")
-
-
-def run_here(files: RunFiles, *, environment: Mapping[str, str], lock: int) -> NoReturn:
-    """Become the supervisor: replaces this process, as the entry of a container does, and keeps *lock*."""
-    os.chdir(files.paths.run)
-    os.set_inheritable(lock, True)
-    argv = [*_keeper(files, lock=lock), "--foreground"]
-    os.execve(argv[0], argv, proc.clean_environment({**ENVIRONMENT, **environment}))  # noqa: S606 - no shell, our own program
 
 
 def stop(files: RunFiles, *, seconds: float) -> int:
@@ -72,14 +63,16 @@ def stop(files: RunFiles, *, seconds: float) -> int:
     return ended or len(left)
 
 
-def _keeper(files: RunFiles, *, lock: int | None) -> list[str]:
+def keeper(files: RunFiles, *, lock: int | None) -> list[str]:
+    """Return the command that becomes the supervisor, in the background."""
     held = [] if lock is None else ["--lock", str(lock)]
     return [sys.executable, "-P", "-m", "appliance.ops.keeper", os.fspath(files.paths.root), *held]
 
 
-def _answers(supervisor: Supervisor) -> bool:
+def answers(supervisor: Supervisor, *, until: Callable[[], bool]) -> bool:
+    """Return whether *supervisor* answers, once it does, or *until* says that it never will."""
     end = time.monotonic() + _ANSWER_SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end and not until():
         with contextlib.suppress(Unavailable):
             supervisor.pid()
             return True

@@ -4,8 +4,6 @@ Started by `llama_server` with its parameters as one JSON argument, and an envir
 It listens on a unix socket only, and dies with its parent.
 """
 
-import ctypes
-import os
 import signal
 import sys
 import threading
@@ -13,16 +11,18 @@ import threading
 import msgspec
 import xllamacpp
 
+from appliance.base import proc
 from appliance.inference.engines.llama_parameters import Parameters
 
-_PR_SET_PDEATHSIG = 1
-BATCH = 128  # a request that is given up is noticed between batches: at most some three seconds on two cores
+# Read in larger pieces a prompt is read faster: by 20 % from 128 to 256, and no more beyond. But a request that is given up
+# is noticed between pieces only: with this after at most some three seconds on two cores.
+BATCH = 256
 
 
 def main() -> int:
     """Load the model, then serve until killed; return 1 with a sentence when it cannot be loaded."""
     asked = msgspec.json.decode(sys.argv[1], type=Parameters)
-    _die_with(asked.parent)
+    proc.end_with(asked.parent, number=signal.SIGKILL)
     try:
         server = xllamacpp.Server(_params(asked))
     except RuntimeError:
@@ -33,12 +33,6 @@ def main() -> int:
     threading.Event().wait()
     del server
     return 0
-
-
-def _die_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before we asked
-        os._exit(1)
 
 
 def _params(asked: Parameters) -> xllamacpp.CommonParams:

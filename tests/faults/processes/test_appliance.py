@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -15,9 +15,11 @@ import pytest
 
 from appliance.cli import place
 from appliance.inference.catalog import Catalog
-from appliance.ops import launch
+from appliance.ops import launch, strays
 from appliance.ops.supervisor import alive
 from tests.support.house import House, until
+
+Start = Callable[..., "subprocess.Popen[str]"]
 
 pytestmark = pytest.mark.timeout(400)  # real programs start here, on a machine that may be busy
 
@@ -134,18 +136,96 @@ def _forged(root: Path, name: str) -> None:
             sparse.truncate(file.size)
 
 
-def test_in_the_foreground_on_a_unix_socket_a_term_signal_ends_everything(house: House, tmp_path: Path) -> None:
-    """As the entry of a container without a network: nothing listens on TCP, nothing stays behind, the status is 0."""
+@pytest.fixture
+def entry(house: House) -> Iterator[Start]:
+    """Start appliances in the foreground, with what they say to be read; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*argv: str, **settings: str) -> "subprocess.Popen[str]":
+        command = house.command("up", "--foreground", *argv)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        started.append(subprocess.Popen(command, env=house.environment(**settings), **pipes))  # type: ignore[call-overload]
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def said(started: "subprocess.Popen[str]", what: str) -> str:
+    """Return what comes after *what* in the first line of standard output that has it."""
+    assert started.stdout is not None
+    line = next(line for line in started.stdout if what in line)
+    return line.partition(what)[2].strip()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_with_a_signal(
+    house: House, entry: Start, number: int
+) -> None:
+    running = entry()
+    url = said(running, "Skellig is up at ")
+    assert url == f"http://127.0.0.1:{house.port}"
+    token = said(running, "once and within a day: ")
+    assert httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False).status_code == 200
+    assert house.skellig("up", "--foreground").returncode == 4
+    pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
+    running.send_signal(number)
+    assert running.wait(60) == 0
+    assert not [pid for pid in pids if alive(pid)]
+    assert place.read(house.paths) is None
+
+
+def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House, entry: Start, tmp_path: Path) -> None:
+    """As the entry of a container without a network; what it says in JSON stands alone on standard output."""
     path = tmp_path / "web.sock"
-    argv = [sys.executable, "-m", "appliance", "up", "--foreground"]
-    entry = subprocess.Popen(argv, env=house.environment(SKELLIG_WEB__SOCKET=str(path)), stdout=subprocess.DEVNULL)
-    try:
-        until(lambda: "skellig repo add PATH" in house.skellig("repo", "list").stdout)
-        assert not house.answers()
-        web = house.pid("web")
-        entry.terminate()
-        assert entry.wait(60) == 0
-        assert not alive(web)
-    finally:
-        entry.kill()
-        entry.wait()
+    running = entry("--json", SKELLIG_WEB__SOCKET=str(path))
+    assert running.stdout is not None
+    told = json.loads("".join([*iter(running.stdout.readline, "}\n"), "}"]))
+    assert told["url"] == f"unix:{path}"
+    assert "skellig repo add PATH" in house.skellig("repo", "list").stdout
+    assert not house.answers()
+    running.terminate()
+    assert running.communicate(timeout=60)[0] == ""
+    assert running.returncode == 0
+
+
+def test_in_the_foreground_what_keeps_it_from_starting_ends_it(house: House, entry: Start) -> None:
+    house.paths.root.mkdir(exist_ok=True)
+    with contextlib.closing(sqlite3.connect(house.paths.global_db)) as conn:
+        conn.execute("PRAGMA user_version=999")
+    running = entry()
+    assert "error: The web process ended at its start: error: The database" in running.communicate(timeout=120)[1]
+    assert running.returncode == 9
+    assert not strays.find(house.files)
+
+
+def test_in_the_foreground_an_engine_that_cannot_start_is_told_and_the_rest_stays(house: House, entry: Start) -> None:
+    _forged(house.paths.models, "all-minilm-l6-v2-int8")
+    running = entry(SKELLIG_EMBED__MODEL="all-minilm-l6-v2-int8")
+    said(running, "Skellig is up at ")
+    assert running.stderr is not None
+    assert running.stderr.readline().startswith("error: engine-embed ended at its start. Its last words: ")
+    assert house.answers()
+    assert house.skellig("down").returncode == 0
+    assert running.wait(60) == 0
+
+
+def test_an_entry_that_is_killed_leaves_nothing_behind(house: House, entry: Start) -> None:
+    """Its service manager would start a second one beside what it left."""
+    running = entry()
+    said(running, "Skellig is up at ")
+    supervisor, web = house.supervisor.pid(), house.pid("web")
+    running.kill()
+    until(lambda: not alive(supervisor) and not alive(web))
+
+
+def test_an_entry_whose_supervisor_is_killed_ends_the_programs_and_says_so(house: House, entry: Start) -> None:
+    running = entry()
+    said(running, "Skellig is up at ")
+    web = house.pid("web")
+    os.kill(house.supervisor.pid(), signal.SIGKILL)
+    assert "error: The supervisor ended with the status -9." in running.communicate(timeout=60)[1]
+    assert running.returncode == 8
+    assert not alive(web)
