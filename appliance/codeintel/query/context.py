@@ -8,6 +8,7 @@ into fewer packs, on this repository (22 questions) as on seven others.
 
 import hashlib
 import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,9 @@ from appliance.errors import ApplianceError
 CARD_PLACES = 8
 PACK_TOKENS = 800  # 12 seconds to the first token on two quiet cores and a 1.5B model
 WHOLE_FUNCTION_LINES = 40
-_CHARACTERS_A_TOKEN = 3.3
+# Near to a code model's tokens: parts of words in camel case, single digits, runs of signs, a line end with its indent.
+_PIECE = re.compile(r"[A-Z]?[a-z]{1,8}|[A-Z]{1,4}|\d|[^\w\s]{1,3}|\n\s*|[^\x00-\x7f]")
+_TOKENS_A_PIECE = 0.92  # over 453 pieces of code in nine languages; for nine in ten of them within 15 %
 _HEADING_TOKENS = 4  # brackets, number and line ends
 _MERGED_LINES = 60  # overlapping places become one up to this length
 _MOST_TRIED = 40  # candidates; those after that are far from the question
@@ -101,8 +104,8 @@ def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> list[int]:
 
 
 def tokens_of(text: str) -> int:
-    """Return about how many tokens *text* is for a code model."""
-    return math.ceil(len(text) / _CHARACTERS_A_TOKEN)
+    """Return about how many tokens *text* is for a code model; to ask its engine would cost a call for each candidate."""
+    return math.ceil(sum(1 for _ in _PIECE.finditer(text)) * _TOKENS_A_PIECE)
 
 
 def shown(lines: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base import proc
+from appliance.codeintel.query import context
 from appliance.contracts.chat import ChatRequest, Message
 from appliance.errors import EngineUnavailable
 from appliance.inference.card import read_card
@@ -119,6 +120,12 @@ def test_second_program_on_one_socket_says_so_and_exits(start: Start, folder: Pa
         assert child.returncode == 1
         assert "Another engine listens" in said.decode()
         assert asyncio.run(client.health()).state == "ready"
+
+
+def test_pack_reckons_tokens_of_code_as_a_model_counts_them(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
+    code = Path(context.__file__).read_text(encoding="utf-8")
+    counted = asyncio.run(smol[1].tokens(code))
+    assert 0.8 <= context.tokens_of(code) / counted <= 1.2
 
 
 def test_no_engine_listens_on_tcp(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
