@@ -1,15 +1,23 @@
-"""Colour for code: classes of tokens from the syntax tree, as escaped HTML. Without a grammar the text stays plain."""
+"""Colour for code: classes of tokens from the syntax tree, as escaped HTML. Without a grammar the text stays plain.
 
+Files are foreign: some are written so that their parse takes minutes and gigabytes. This runs in the process that serves
+every page, so a parse that takes longer than any honest one is given up, and the file stays plain.
+"""
+
+import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from markupsafe import Markup, escape
-from tree_sitter import Node, Parser, TreeCursor
+from tree_sitter import Node, Parser, Tree, TreeCursor
 
 from appliance.codeintel.parse.grammars import LANGUAGES, grammar
 
 _LARGEST: Final = 200_000  # bytes; more is shown plain
 _MOST_NODES: Final = 100_000
+_PARSE_SECONDS: Final = 0.1  # of processor time; 200 KB of honest code take 0.03
+_WALK_SECONDS: Final = 0.4
+_READ: Final = 65_536
 _TYPES: Final = frozenset({"type_identifier", "primitive_type", "predefined_type", "namespace_identifier"})
 _WORDS: Final = frozenset({"true", "false", "none", "nil", "null", "self", "this", "super", "nullptr", "undefined"})
 _NAMERS: Final = ("definition", "declaration", "declarator", "_item", "method", "class", "function")
@@ -20,10 +28,12 @@ def highlight(lines: Sequence[str], *, language: str) -> list[Markup]:
     source = "\n".join(lines).encode("utf-8", "replace")
     if language not in LANGUAGES or len(source) > _LARGEST:
         return [escape(line) for line in lines]
-    parser = Parser(grammar(language).parser.language)  # its own: a parser serves one thread at a time
+    tree = _parsed(source, language)
+    if tree is None:
+        return [escape(line) for line in lines]
     rows: list[list[Markup]] = [[]]
     at = 0
-    for start, end, name in _tokens(parser.parse(source).walk()):
+    for start, end, name in _tokens(tree.walk()):
         if start < at:
             continue
         _put(rows, source[at:start], name="")
@@ -31,6 +41,19 @@ def highlight(lines: Sequence[str], *, language: str) -> list[Markup]:
         at = end
     _put(rows, source[at:], name="")
     return [Markup("").join(row) for row in rows]
+
+
+def _parsed(source: bytes, language: str) -> Tree | None:
+    """Return the syntax tree, or None when it takes too long; meanwhile other threads run."""
+    parser = Parser(grammar(language).parser.language)  # its own: a parser serves one thread at a time
+    end = time.thread_time() + _PARSE_SECONDS
+    try:
+        # Only a parse that reads by a function asks whether to go on.
+        return parser.parse(
+            lambda at, _: source[at : at + _READ], progress_callback=lambda *_: time.thread_time() > end, encoding="utf8"
+        )
+    except ValueError:  # the parse was given up
+        return None
 
 
 def _put(rows: list[list[Markup]], text: bytes, *, name: str) -> None:
@@ -43,7 +66,10 @@ def _put(rows: list[list[Markup]], text: bytes, *, name: str) -> None:
 
 def _tokens(cursor: TreeCursor) -> Iterator[tuple[int, int, str]]:
     """Yield (first byte, byte after the last, class), in order; walks with a cursor, so depth costs no stack."""
+    end = time.thread_time() + _WALK_SECONDS
     for _ in range(_MOST_NODES):
+        if time.thread_time() > end:
+            return
         node = cursor.node
         name = _class(node) if node is not None else ""
         if node is not None and name:

@@ -2,6 +2,8 @@
 
 import html
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -49,6 +51,25 @@ def test_any_text_at_all_is_kept(lines: list[str]) -> None:
 def test_deep_nesting_costs_no_stack() -> None:
     deep = "(" * 50_000
     assert plain([str(row) for row in highlight([deep], language="python")]) == [deep]
+
+
+@pytest.mark.parametrize(("language", "line"), [("java", "a<" * 240), ("csharp", "a<" * 240), ("bash", "a<b(" * 120)])
+def test_a_file_made_to_be_dear_stays_plain_and_costs_little(language: str, line: str) -> None:
+    lines = [line] * 400
+    began = time.thread_time()
+    rows = highlight(lines, language=language)
+    assert time.thread_time() - began < 2  # without a limit minutes, and gigabytes
+    assert plain([str(row) for row in rows]) == lines
+
+
+def test_other_threads_run_while_a_dear_file_is_parsed() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        ran = 0
+        future = pool.submit(highlight, ["f(" * 240] * 400, language="kotlin")
+        while not future.done():
+            ran += 1
+            time.sleep(0.001)
+    assert ran > 1
 
 
 def test_what_could_hide_or_reorder_text_is_written_as_an_escape() -> None:
