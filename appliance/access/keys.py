@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from appliance.access.principal import EVERYTHING, Permission, Principal
-from appliance.access.secret import digest, new_secret
+from appliance.access.secret import digest, new_secret, proof
 from appliance.base import durable, log
 from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
@@ -102,6 +102,14 @@ class Keys:
                 self._insert(conn, _LOCAL, secret, EVERYTHING)
             durable.write_file(path, f"{secret}\n".encode("ascii"))
             _audit.info("key.created", name=_LOCAL, permissions=sorted(EVERYTHING))
+
+    def proof(self, challenge: str) -> str:
+        """Return the proof that we know the command line's key; raise `NotFound` before there is one."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT digest FROM access_keys WHERE name = ?", (_LOCAL,)).fetchone()
+        if row is None:
+            raise NotFound("There is no key for the command line yet.", remedy="Try again in a moment.")
+        return proof(row["digest"], challenge)
 
     def close(self) -> None:
         """Close the connection."""

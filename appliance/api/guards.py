@@ -24,9 +24,15 @@ from appliance.errors import Forbidden, Unauthenticated
 from appliance.web.requests import address_of, wants_page
 
 PUBLIC: Final = frozenset(
-    {("GET", "/api/v1/health"), ("POST", "/api/v1/login"), ("GET", "/login"), ("POST", "/login")},
+    {
+        ("GET", "/api/v1/health"),
+        ("GET", "/api/v1/identity"),
+        ("POST", "/api/v1/login"),
+        ("GET", "/login"),
+        ("POST", "/login"),
+    },
 )
-"""What needs no login: whether the appliance is up, and the login itself."""
+"""What needs no login: whether the appliance is up, which one it is, and the login itself."""
 
 PUBLIC_FOLDER: Final = "/static/"
 

@@ -40,6 +40,12 @@ class LoginOut(Output):
     name: str
 
 
+class IdentityOut(Output):
+    """Which appliance this is."""
+
+    proof: str = Field(description="HMAC-SHA256 of the challenge under the digest of the command line's key.")
+
+
 class ProjectIn(Input):
     """A project to create."""
 

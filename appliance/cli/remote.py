@@ -1,6 +1,8 @@
 """The running appliance, over its own HTTP API: TCP or unix socket, with the key that it left for this machine's owner."""
 
 import contextlib
+import hmac
+import secrets
 import ssl
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -10,16 +12,19 @@ import httpx2
 import msgspec
 
 from appliance import errors
+from appliance.access.secret import digest, proof
 from appliance.base.paths import DataPaths
 from appliance.cli import loading, place
 from appliance.config import Loaded, Web
 from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, Unavailable
+from appliance.ops import preflight
 
 T = TypeVar("T")
 Value = str | int | list[str] | None
 
 _LIMITS: Final = httpx2.Timeout(30.0, connect=5.0)
 _PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a prompt for minutes before the first word
+_SHORT: Final = 4096  # bytes of an answer that may be anybody's
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - what to call instead of what is listened on
 
 
@@ -39,6 +44,12 @@ class Problem(msgspec.Struct):
     errors: list[Wrong] = []
 
 
+class Identity(msgspec.Struct):
+    """What proves that it is our appliance that answers."""
+
+    proof: str
+
+
 class Event(msgspec.Struct, frozen=True):
     """One server-sent event."""
 
@@ -56,15 +67,18 @@ _KINDS: Final[Mapping[str, type[ApplianceError]]] = {kind.code: kind for kind in
 
 
 class Remote:
-    """The appliance's API. Every method raises the error that the appliance answered with, or `Unavailable`."""
+    """The appliance's API. Every method raises the error that the appliance answered with, or `Unavailable`.
+
+    Nothing is sent before whoever listens has proved that it knows the key: after a crash that may be another program.
+    """
 
     def __init__(self, web: Web, *, paths: DataPaths, transport: httpx2.BaseTransport | None = None) -> None:
         if web.socket is not None and not web.socket.exists():
             raise _not_running()
-        key = _key(paths)
+        self._web = web
+        self._key = _key(paths)
         self._client = httpx2.Client(
             base_url=f"{address(web)}/api/v1/",
-            headers={"authorization": f"Bearer {key}"} if key else {},
             transport=transport or _transport(web),
             trust_env=False,
         )
@@ -104,6 +118,7 @@ class Remote:
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
         with _running():
+            self._introduce()
             response = self._client.request(
                 method, path, params=wanted, content=content, headers=_JSON, timeout=_PATIENT if patient else _LIMITS
             )
@@ -114,6 +129,8 @@ class Remote:
     def stream(self, path: str, body: object) -> Iterator[Iterator[Event]]:
         """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
         headers = _JSON | {"accept": "text/event-stream"}
+        with _running():
+            self._introduce()
         with (
             _running(),
             self._client.stream(
@@ -124,6 +141,26 @@ class Remote:
                 response.read()
             _raise_problem(response)
             yield (Event(event.event, event.data.encode()) for event in httpx2.EventSource(response))
+
+    def _introduce(self) -> None:
+        if "authorization" in self._client.headers:
+            return
+        challenge = secrets.token_hex(32)
+        try:
+            with self._client.stream("GET", "identity", params={"challenge": challenge}, timeout=_LIMITS) as response:
+                body = next(response.iter_bytes(_SHORT), b"")
+            if response.is_server_error:
+                raise_problem(body)
+            shown = msgspec.json.decode(body, type=Identity).proof
+        except (httpx2.DecodingError, msgspec.DecodeError):
+            shown = ""
+        except httpx2.ProtocolError as exc:
+            raise Unavailable(
+                f"Whoever listens at {shown_address(self._web)} broke off before it had said who it is.", remedy=_WHO
+            ) from exc
+        if not hmac.compare_digest(shown.encode(), proof(digest(self._key), challenge).encode()):
+            raise _stranger(self._web)
+        self._client.headers["authorization"] = f"Bearer {self._key}"
 
 
 def connect(loaded: Loaded) -> Remote:
@@ -136,6 +173,7 @@ def connect(loaded: Loaded) -> Remote:
 
 
 _FAULTY: Final = "Some of the values are not right:"
+_WHO: Final = "`skellig status` says whether Skellig runs; web.port chooses another port."
 _JSON: Final = {"content-type": "application/json"}
 
 
@@ -160,8 +198,8 @@ def _transport(web: Web) -> httpx2.HTTPTransport:
 def _key(paths: DataPaths) -> str:
     try:
         return (paths.run / "cli.key").read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        return ""
+    except FileNotFoundError as exc:
+        raise _not_running() from exc
     except PermissionError as exc:
         raise HostUnfit(
             f"The key {paths.run / 'cli.key'} is another user's.",
@@ -195,7 +233,15 @@ def _decode(body: bytes, kind: type[T]) -> T:
 def _not_ours() -> Unavailable:
     return Unavailable(
         "The answer is not one of Skellig's: another program may listen there.",
-        remedy="`skellig status` says whether Skellig runs; web.port chooses another port.",
+        remedy=_WHO,
+    )
+
+
+def _stranger(web: Web) -> Unavailable:
+    holder = "" if web.socket else preflight.holder(web.port)
+    return Unavailable(
+        f"{holder or 'Another program'} listens at {shown_address(web)}, and is not this appliance: nothing was sent to it.",
+        remedy="Start Skellig with `skellig up`; where the port stays taken, web.port chooses another one.",
     )
 
 

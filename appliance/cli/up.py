@@ -206,8 +206,7 @@ def _rest(
 
 def _health(where: Place, files: RunFiles) -> Health | None:
     with contextlib.suppress(ApplianceError), Remote(where.web, paths=files.paths) as remote:
-        found = remote.get("health", Health)
-        return found if found.parts else None  # without parts: the key is not there yet
+        return remote.get("health", Health)
     return None
 
 

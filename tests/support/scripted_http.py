@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+
+from appliance.access.secret import digest, proof
 
 
 @dataclass
@@ -34,9 +36,13 @@ class Asked:
 
 @dataclass
 class ScriptedServer:
-    """The script: replies by ``METHOD path``; a list of replies is used up one by one, the last one stays."""
+    """The script: replies by ``METHOD path``; a list of replies is used up one by one, the last one stays.
+
+    With *key* it proves that it knows the command line's key, as the appliance does; that is not among what it was asked.
+    """
 
     port: int
+    key: str = ""
     replies: dict[str, Reply | list[Reply]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
 
@@ -45,6 +51,11 @@ class ScriptedServer:
         if isinstance(found, list):
             return found.pop(0) if len(found) > 1 else found[0]
         return found or Reply(problem("not_found", "There is nothing at this address."), status=404)
+
+
+def identity(key: str, query: str) -> dict[str, str]:
+    """Return how an appliance whose command line has *key* answers to the challenge in *query*."""
+    return {"proof": proof(digest(key), parse_qs(query)["challenge"][0])}
 
 
 def problem(code: str, detail: str, remedy: str = "") -> dict[str, object]:
@@ -76,8 +87,11 @@ def scripted_server() -> Iterator[ScriptedServer]:
         def answer(self) -> None:
             parts = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            script.asked.append(Asked(self.command, parts.path, parts.query, dict(self.headers.items()), body))
-            reply = script.reply_to(self.command, parts.path)
+            if script.key and parts.path == "/api/v1/identity":
+                reply = Reply(identity(script.key, parts.query))
+            else:
+                script.asked.append(Asked(self.command, parts.path, parts.query, dict(self.headers.items()), body))
+                reply = script.reply_to(self.command, parts.path)
             encoded = b"" if reply.body is None else reply.encoded()
             self.send_response(reply.status)
             self.send_header("content-type", reply.content_type)

@@ -7,6 +7,7 @@ from litestar.types import ControllerRouterHandler
 
 from appliance.api.v1.ask import AskController
 from appliance.api.v1.health import HealthController
+from appliance.api.v1.identity import IdentityController
 from appliance.api.v1.jobs import JobController
 from appliance.api.v1.login import LoginController
 from appliance.api.v1.metrics import metrics
@@ -21,6 +22,7 @@ def routes() -> list[ControllerRouterHandler]:
     """Return every route of the API, and the metrics beside it."""
     controllers: list[ControllerRouterHandler] = [
         HealthController,
+        IdentityController,
         LoginController,
         ProjectController,
         RepoController,

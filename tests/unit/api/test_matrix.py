@@ -6,9 +6,10 @@ import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
+from appliance.access.secret import digest, proof
 from appliance.api.guards import PUBLIC, public
 from appliance.server import create_app
-from appliance.services import Services
+from appliance.services import CLI_KEY, Services
 from tests.support.appliance import Client, serving
 
 FREE_TO_READERS = {("POST", "/api/v1/ask"), ("POST", "/api/v1/logout"), ("POST", "/logout")}
@@ -43,7 +44,13 @@ def test_without_a_login_only_the_public_routes_answer(stranger: Client, every: 
 
 def test_what_is_public_exists_and_is_little(every: list[tuple[str, str]]) -> None:
     assert set(every) >= PUBLIC
-    assert {("GET", "/api/v1/health"), ("POST", "/api/v1/login"), ("GET", "/login"), ("POST", "/login")} == PUBLIC
+    assert {f"{method} {path}" for method, path in PUBLIC} == {
+        "GET /api/v1/health",
+        "GET /api/v1/identity",
+        "POST /api/v1/login",
+        "GET /login",
+        "POST /login",
+    }
 
 
 def test_a_key_that_may_only_read_changes_nothing(services: Services, every: list[tuple[str, str]]) -> None:
@@ -97,3 +104,19 @@ def test_a_browser_that_is_not_logged_in_is_sent_to_the_login_and_back(stranger:
     assert response.status_code == 303
     assert response.headers["location"] == "/login?next=/search%3Fq%3Da%2520b%26x%3D//evil"
     assert stranger.get("/api/v1/jobs", headers={"accept": "text/html"}).status_code == 401
+
+
+def test_the_appliance_proves_to_anybody_that_it_made_the_key_and_gives_nothing_away(
+    stranger: Client, services: Services
+) -> None:
+    key = (services.paths.run / CLI_KEY).read_text(encoding="ascii").strip()
+    proofs = []
+    for challenge in ("0" * 64, "1" * 64):
+        answer = stranger.get("/api/v1/identity", params={"challenge": challenge})
+        assert answer.json() == {"proof": proof(digest(key), challenge)}
+        assert key not in answer.text
+        assert digest(key) not in answer.text
+        proofs.append(answer.json()["proof"])
+    assert len(set(proofs)) == 2
+    for challenge in ("", "short", "0" * 1000, "\xff" * 40):
+        assert stranger.get("/api/v1/identity", params={"challenge": challenge}).status_code == 400

@@ -58,5 +58,6 @@ def appliance(line: Line) -> Iterator[ScriptedServer]:
     paths.run.mkdir()
     (paths.run / "cli.key").write_text("the-key\n")
     with scripted_server() as script:
+        script.key = "the-key"
         place.write(place.of(Web(port=script.port), chat="none", embed="none"), paths=paths)
         yield script

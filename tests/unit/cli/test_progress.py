@@ -1,5 +1,7 @@
 """Claims about waiting for a job."""
 
+from collections.abc import Callable
+
 import httpx2
 import msgspec
 import pytest
@@ -11,13 +13,24 @@ from appliance.cli.remote import Remote
 from appliance.cli.views import Job
 from appliance.config import Web
 from appliance.errors import Cancelled, Unavailable
+from tests.support.scripted_http import identity
 from tests.unit.cli.conftest import Line
 
 QUEUED = Job("job_1", "index", "repo_1", "queued", 0, "", None)
 
 
-def remote_of(line: Line, handler: httpx2.MockTransport) -> Remote:
-    return Remote(Web(), paths=DataPaths(line.data), transport=handler)
+def remote_of(line: Line, handler: Callable[[httpx2.Request], httpx2.Response]) -> Remote:
+    """Return the appliance that answers by *handler*, and has proved that it is one."""
+    paths = DataPaths(line.data)
+    paths.run.mkdir()
+    (paths.run / "cli.key").write_text("the-key\n")
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/api/v1/identity":
+            return httpx2.Response(200, json=identity("the-key", request.url.query.decode()))
+        return handler(request)
+
+    return Remote(Web(), paths=paths, transport=httpx2.MockTransport(answer))
 
 
 def test_ctrl_c_stops_the_job_too(line: Line) -> None:
@@ -29,22 +42,20 @@ def test_ctrl_c_stops_the_job_too(line: Line) -> None:
             raise KeyboardInterrupt
         return httpx2.Response(202, content=msgspec.json.encode(QUEUED))
 
-    with remote_of(line, httpx2.MockTransport(handler)) as remote, pytest.raises(KeyboardInterrupt):
+    with remote_of(line, handler) as remote, pytest.raises(KeyboardInterrupt):
         wait(remote, QUEUED, title="shop", quiet=True)
     assert asked == ["GET /api/v1/jobs/job_1", "POST /api/v1/jobs/job_1/cancel"]
 
 
 def test_a_job_that_somebody_else_stopped_is_told_as_such(line: Line) -> None:
     gone = msgspec.json.encode(msgspec.structs.replace(QUEUED, state="cancelled"))
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=gone))
-    with remote_of(line, transport) as remote, pytest.raises(Cancelled, match="shop"):
+    with remote_of(line, lambda _: httpx2.Response(200, content=gone)) as remote, pytest.raises(Cancelled, match="shop"):
         wait(remote, QUEUED, title="shop", quiet=True)
 
 
 def test_a_job_that_has_ended_is_not_waited_for(line: Line) -> None:
     done = msgspec.structs.replace(QUEUED, state="done")
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(500))
-    with remote_of(line, transport) as remote:
+    with remote_of(line, lambda _: httpx2.Response(500)) as remote:
         assert wait(remote, done, title="shop", quiet=True) == done
 
 
@@ -56,5 +67,5 @@ def test_a_job_that_nobody_will_take_up_is_not_waited_for_for_ever(line: Line, m
         health = {"state": "degraded", "phase": "", "parts": [sick]}
         return httpx2.Response(200, content=msgspec.json.encode(health if "health" in request.url.path else QUEUED))
 
-    with remote_of(line, httpx2.MockTransport(handler)) as remote, pytest.raises(Unavailable, match="ended at every start"):
+    with remote_of(line, handler) as remote, pytest.raises(Unavailable, match="ended at every start"):
         wait(remote, QUEUED, title="shop", quiet=True)

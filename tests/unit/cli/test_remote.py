@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from appliance.cli.remote import Remote, address, shown_address
 from appliance.cli.views import Repo
 from appliance.config import Web
 from appliance.errors import ApplianceError, HostUnfit, NotFound, Unavailable
-from tests.support.scripted_http import Reply, ScriptedServer, events, problem
+from tests.support.scripted_http import Reply, ScriptedServer, events, identity, problem
 from tests.unit.cli.conftest import Line
 
 
@@ -47,10 +48,18 @@ def test_an_answer_that_is_not_ours_is_told_apart(appliance: ScriptedServer, lin
 
 
 def test_nobody_listening_says_how_to_start(tmp_path: Path) -> None:
+    paths = DataPaths(tmp_path)
+    paths.run.mkdir()
+    (paths.run / "cli.key").write_text("the-key\n")
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
-    with Remote(Web(port=port), paths=DataPaths(tmp_path)) as remote, pytest.raises(Unavailable, match="skellig up"):
+    with Remote(Web(port=port), paths=paths) as remote, pytest.raises(Unavailable, match="skellig up"):
         remote.get("repos", list[Repo])
+
+
+def test_no_key_means_that_nothing_runs(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="skellig up"):
+        Remote(Web(), paths=DataPaths(tmp_path))
 
 
 def test_a_socket_that_is_not_there_says_how_to_start(tmp_path: Path) -> None:
@@ -133,3 +142,105 @@ def test_what_listens_on_the_port_of_an_appliance_that_is_down_is_not_asked(
     ran = line(*argv)
     assert (ran.status, ran.err) == (8, "error: Skellig is not running. Start it with: skellig up [unavailable]\n")
     assert not appliance.asked
+
+
+COMMANDS = [
+    ("search", "secret words"),
+    ("ask", "secret words"),
+    ("ask", "--json", "secret words"),
+    ("repo", "list"),
+    ("repo", "add", "/secret/words"),
+    ("repo", "add", "/secret/words", "--project", "lab"),
+    ("repo", "show", "x"),
+    ("repo", "refresh", "x"),
+    ("repo", "remove", "x"),
+    ("repo", "left-out", "x"),
+]
+STRANGERS = {
+    "a program that welcomes everything": [Reply({}, status=200)],
+    "a program that copies the challenge": [Reply({"proof": "challenge"})],
+    "an appliance with another key": [Reply({"proof": "0" * 64})],
+    "an appliance that wants a login": [Reply(problem("unauthenticated", "You are not logged in."), status=401)],
+    "a page": [Reply(b"<html>Welcome</html>", content_type="text/html")],
+    "no text": [Reply(b"\xff\xfe\x00")],
+    "more than an answer": [Reply(b'{"proof": "' + b"a" * 1_000_000 + b'"}')],
+}
+
+
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_another_program_on_the_port_of_a_crashed_appliance_gets_neither_key_nor_question(
+    appliance: ScriptedServer, line: Line, argv: tuple[str, ...]
+) -> None:
+    """The place file survives a crash, and the port is free for anybody then."""
+    appliance.key = ""
+    ran = line(*argv)
+    assert ran.status == 8
+    assert f"listens at http://127.0.0.1:{appliance.port}, and is not this appliance: nothing was sent to it." in ran.err
+    assert "skellig up" in ran.err
+    assert f"(process {os.getpid()})" in ran.err
+    assert [(asked.method, asked.path) for asked in appliance.asked] == [("GET", "/api/v1/identity")]
+    assert "authorization" not in {name.lower() for name in appliance.asked[0].headers}
+    assert "secret" not in f"{appliance.asked[0]}"
+
+
+@pytest.mark.parametrize("replies", STRANGERS.values(), ids=STRANGERS)
+def test_nothing_but_the_proof_lets_anybody_pass_for_the_appliance(
+    appliance: ScriptedServer, line: Line, replies: list[Reply]
+) -> None:
+    appliance.key = ""
+    appliance.replies["GET /api/v1/identity"] = replies
+    ran = line("repo", "list")
+    assert ran.status == 8
+    assert "is not this appliance" in ran.err
+    assert len(appliance.asked) == 1
+
+
+def test_an_appliance_that_cannot_say_who_it_is_just_now_is_not_taken_for_another(
+    appliance: ScriptedServer, line: Line
+) -> None:
+    appliance.key = ""
+    appliance.replies["GET /api/v1/identity"] = Reply(problem("store_busy", "The database is busy."), status=503)
+    ran = line("repo", "list")
+    assert (ran.status, ran.err) == (8, "error: The database is busy. [store_busy]\n")
+
+
+def test_a_program_that_does_not_speak_http_is_told_apart(line: Line) -> None:
+    paths = DataPaths(line.data)
+    paths.run.mkdir()
+    (paths.run / "cli.key").write_text("the-key\n")
+    heard = bytearray()
+
+    def greet(server: socket.socket) -> None:
+        with server.accept()[0] as connection:
+            connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+            heard.extend(connection.recv(65536))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=greet, args=(server,))
+        thread.start()
+        place.write(place.of(Web(port=server.getsockname()[1]), chat="none", embed="none"), paths=paths)
+        ran = line("repo", "list")
+        thread.join()
+    assert ran.status == 8
+    assert "broke off before it had said who it is" in ran.err
+    assert b"the-key" not in heard
+
+
+def test_who_answers_is_asked_once_for_all_that_follows(appliance: ScriptedServer, line: Line) -> None:
+    appliance.key = ""
+    challenges = []
+
+    def reply(method: str, path: str) -> Reply:
+        del method
+        if path != "/api/v1/identity":
+            return Reply([])
+        challenges.append(appliance.asked[-1].query)
+        return Reply(identity("the-key", challenges[-1]))
+
+    appliance.reply_to = reply  # type: ignore[method-assign]
+    with remote_of(appliance, line) as remote:
+        for _ in range(3):
+            remote.get("repos", list[Repo])
+    with remote_of(appliance, line) as remote:
+        remote.get("repos", list[Repo])
+    assert len(set(challenges)) == 2
