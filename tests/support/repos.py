@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -104,3 +105,21 @@ def _data(content: bytes) -> bytes:
 
 def _quoted(path: bytes) -> bytes:
     return b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
+
+
+def put_object(repo: Path, identity: str, content: bytes) -> None:
+    """Store *content* as a loose blob under the id *identity*, whether or not that is its own."""
+    folder = repo / (".git" if (repo / ".git").is_dir() else "") / "objects" / identity[:2]
+    folder.mkdir(exist_ok=True)
+    (folder / identity[2:]).unlink(missing_ok=True)
+    (folder / identity[2:]).write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+
+
+def explode(repo: Path) -> None:
+    """Turn the packs of *repo* into loose objects, so that one of them can be damaged or taken away."""
+    packs = repo / ".git" / "objects" / "pack"
+    aside = repo.parent / f"{repo.name}-packs"
+    packs.rename(aside)
+    packs.mkdir()
+    for pack in aside.glob("*.pack"):
+        git(repo, "unpack-objects", "-q", stdin=pack.read_bytes())

@@ -1,5 +1,6 @@
 """From a repository to a published generation."""
 
+import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -51,7 +52,7 @@ class Indexer:
     def index(self, repo: RepoId, *, progress: Progress, check: Check) -> GenerationInfo:
         """Publish a generation of the newest state of *repo*'s branch and return what it holds.
 
-        The generation of an unchanged tree is used again, and nothing is parsed. On any error, and when *check* raises,
+        Its generation of an unchanged tree is used again, and nothing is parsed. On any error, and when *check* raises,
         nothing is left behind but cached facts, and readers keep the former generation. How the attempt went is noted in
         the registry. A tree without one file to index raises `MalformedContent`: no empty generation is ever published.
         """
@@ -85,9 +86,10 @@ class Indexer:
                 check()
                 progress("list", 0, None)
                 snapshot = source.snapshot(repo.branch)
-                info = self._reused(store, repo, snapshot)
+                recipe = self._recipe + _beside(source.left_out(snapshot))
+                info = self._reused(store, repo, snapshot, recipe)
                 if info is None:
-                    info = self._built(store, source, repo, snapshot, progress=progress, check=check)
+                    info = self._built(store, source, repo, snapshot, recipe=recipe, progress=progress, check=check)
             self._sweep(store)
         return info
 
@@ -95,11 +97,11 @@ class Indexer:
         store.retire(live={repo.id for repo in self._registry.repos()})
         store.sweep()
 
-    def _reused(self, store: CodeStore, repo: Repo, snapshot: Snapshot) -> GenerationInfo | None:
+    def _reused(self, store: CodeStore, repo: Repo, snapshot: Snapshot, recipe: str) -> GenerationInfo | None:
         now = store.published(repo.id)
         try:
-            found = store.same_tree(snapshot.tree, recipe=self._recipe)
-            if found is None:
+            found = store.same_tree(snapshot.tree, repo=repo.id, recipe=recipe)
+            if found is None or "unreadable" in found[1].left_out:
                 return None
             folder, like = found
             Generation(store.paths.generations / folder, like)
@@ -117,10 +119,18 @@ class Indexer:
             branch=snapshot.branch,
             created_at=self._clock.now(),
         )
-        return info if store.publish(info, folder=folder, recipe=self._recipe, adopt=True) else None
+        return info if store.publish(info, folder=folder, recipe=recipe, adopt=True) else None
 
     def _built(
-        self, store: CodeStore, source: Source, repo: Repo, snapshot: Snapshot, *, progress: Progress, check: Check
+        self,
+        store: CodeStore,
+        source: Source,
+        repo: Repo,
+        snapshot: Snapshot,
+        *,
+        recipe: str,
+        progress: Progress,
+        check: Check,
     ) -> GenerationInfo:
         identity = self._new_id()
         folder = store.paths.generations / identity
@@ -131,7 +141,7 @@ class Indexer:
             progress("publish", 0, None)
             check()
             info = self._info(identity, repo, snapshot, counts)
-            store.publish(info, folder=folder.name, recipe=self._recipe)
+            store.publish(info, folder=folder.name, recipe=recipe)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -190,6 +200,14 @@ class Indexer:
     @staticmethod
     def _new_id() -> GenerationId:
         return GenerationId(new_id("gen"))
+
+
+def _beside(left_out: Iterator[LeftOut]) -> str:
+    """Return what tells apart two states of one tree: the tree does not know what the source left out beside it."""
+    digest = hashlib.sha256()
+    for item in left_out:
+        digest.update(msgspec.msgpack.encode((item.path.encode("utf-8", "surrogateescape"), item.reason, item.detail)))
+    return f"/{digest.hexdigest()[:16]}"
 
 
 def _mend_vectors(store: CodeStore, folder: str, like: GenerationInfo) -> None:

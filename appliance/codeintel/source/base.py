@@ -23,7 +23,7 @@ Reason = Literal[
     "submodule",  # a commit of another repository
     "symlink",
     "unsafe-path",  # "..", empty or endless: no name that a file can have
-    "unreadable",  # missing from the object store, or not permitted
+    "unreadable",  # missing from the object store, damaged in it, or not permitted
     "vendored",  # somebody else's code, kept in the tree
 ]
 
@@ -86,13 +86,16 @@ class Source(Protocol):
         """Yield what stands beside the entries but was not taken in. A git repository has none."""
 
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
-        """Yield the content of *blobs* in their order, streaming; leave out one that is missing or over the limit."""
+        """Yield the content of *blobs* in their order, streaming, without those that are missing, damaged or too large."""
 
     def blob(self, blob: BlobId) -> bytes:
-        """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
+        """Return one blob.
+
+        Raise `NotFound` if it is missing, `LimitExceeded` if it is over the limit, `MalformedContent` if it is damaged.
+        """
 
     def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
-        """Return those of *blobs*, at most 400, that are there and within the limit: faster than one by one."""
+        """Return those of *blobs*, at most 400, that are there, whole and within the limit: faster than one by one."""
 
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob that stands at *path* in *commit*, or None if no file does."""

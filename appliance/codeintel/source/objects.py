@@ -1,5 +1,10 @@
-"""Objects of one repository by id: persistent `git cat-file` children, bounded sizes, any thread."""
+"""Objects of one repository by id: persistent `git cat-file` children, bounded sizes, any thread.
 
+Git does not hold what it reads against its id, and what is known of a blob is kept by its id for every repository: so here
+each content is. One that has another id is damaged, or was put there to be taken for a file of somebody else's.
+"""
+
+import hashlib
 import re
 import threading
 import weakref
@@ -14,12 +19,20 @@ from appliance.errors import LimitExceeded, MalformedContent, NotFound
 from appliance.ids import BlobId
 
 _WINDOW = 400  # ids written ahead: the lines and the replies fit a pipe, so neither side waits for the other
+_SHA1 = 40  # characters of such an id
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def is_id(text: str) -> bool:
     """Return whether *text* is a whole object id, and so nothing else that git would understand."""
     return _ID.fullmatch(text) is not None
+
+
+def is_whole(blob: BlobId, content: bytes) -> bool:
+    """Return whether *content* is what the id of *blob* stands for."""
+    digest = hashlib.new("sha1" if len(blob) == _SHA1 else "sha256", b"blob %d\0" % len(content), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest() == blob
 
 
 class Info(NamedTuple):
@@ -79,7 +92,10 @@ class Objects:
         raise broken()
 
     def blob(self, blob: BlobId) -> bytes:
-        """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
+        """Return one blob.
+
+        Raise `NotFound` if it is missing, `LimitExceeded` if it is over the limit, `MalformedContent` if it is damaged.
+        """
         info = self.info(blob) if is_id(blob) else None
         if info is None or info.type != "blob":
             raise NotFound(f"The repository holds no blob {blob[:64]!r}.")
@@ -96,10 +112,14 @@ class Objects:
                 raise
         if content is None:
             raise NotFound(f"The repository holds no blob {blob!r}.")
+        if not is_whole(blob, content):
+            raise MalformedContent(
+                f"The blob {blob} is damaged.", remedy="Run `git fsck` in the repository, then refresh it."
+            )
         return content
 
     def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
-        """Return those of *blobs*, a page's worth, that are there and within the limit, asked for all at once.
+        """Return those of *blobs*, a page's worth, that are there, whole and within the limit, asked for all at once.
 
         Twenty take two waits for git instead of forty.
         """
@@ -164,7 +184,7 @@ def _contents(lane: _Lane, wanted: list[BlobId]) -> Generator[tuple[BlobId, byte
         except MalformedContent:
             lane.drop()
             return wanted[position + 1 :]
-        if header:
+        if header and is_whole(blob, content[:-1]):
             yield blob, content[:-1]
     return []
 

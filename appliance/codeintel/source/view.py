@@ -46,8 +46,9 @@ def find(location: Path) -> GitDirectory | None:
     if own is None:
         return None
     common = _common_directory(own)
-    for name in ("objects", "objects/pack", "refs", "packed-refs", "shallow"):
+    for name in ("objects", "refs", "packed-refs", "shallow"):
         _inside(common / name, common)
+    _own_objects(common)
     object_format = _object_format(common)
     alternates = common / "objects" / "info" / "alternates"
     return GitDirectory(own, common, object_format, alternates.is_file() and alternates.stat().st_size > 0)
@@ -158,6 +159,22 @@ def _inside(path: Path, root: Path) -> None:
         raise UnsafePath(
             f"{path} leads out of the repository.", remedy=f"Give the repository that holds {real}.", path=str(path)
         )
+
+
+def _own_objects(common: Path) -> None:
+    """Raise `UnsafePath` for an object or a folder of objects that is a link out of the repository."""
+    for name in ("pack", *_FANOUT):
+        folder = common / "objects" / name
+        _inside(folder, common)
+        try:
+            with os.scandir(folder) as entries:
+                links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+        except FileNotFoundError:
+            continue
+        except OSError as exc:
+            raise unreadable(folder, exc) from exc
+        for link in links:
+            _inside(link, common)
 
 
 def _object_format(common: Path) -> str:

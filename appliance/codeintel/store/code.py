@@ -146,11 +146,15 @@ class CodeStore:
             info, vectors=matrix.embedded, vectors_skipped=matrix.skipped, vectors_failed=matrix.failed
         )
 
-    def same_tree(self, tree: str, *, recipe: str) -> tuple[str, GenerationInfo] | None:
-        """Return the folder and info of a generation of exactly this *tree*, made by *recipe*, of any repo; or None."""
+    def same_tree(self, tree: str, *, repo: RepoId, recipe: str) -> tuple[str, GenerationInfo] | None:
+        """Return the folder and info of *repo*'s newest generation of exactly this *tree*, made by *recipe*; or None.
+
+        Another repo's is not the same: objects that one of them lacks, or forged, are its own affair.
+        """
         with self._db.read() as conn:
             row = conn.execute(
-                "SELECT folder, info FROM generations WHERE tree = ? AND recipe = ? ORDER BY rowid DESC", (tree, recipe)
+                "SELECT folder, info FROM generations WHERE tree = ? AND repo = ? AND recipe = ? ORDER BY rowid DESC",
+                (tree, repo, recipe),
             ).fetchone()
         if row is None or not (self.paths.generations / row["folder"]).is_dir():
             return None

@@ -9,7 +9,7 @@ import pytest
 from appliance.config import Index
 from appliance.errors import Cancelled, Conflict, MalformedContent, NotFound
 from tests.support.indexing import IndexBench, Recorder
-from tests.support.repos import commit, git, make_repo
+from tests.support.repos import commit, explode, git, make_repo, put_object
 
 CODE: dict[str, bytes | str | None] = {
     "client.py": "class Client:\n    def stream(self, url):\n        return open_connection(url)\n",
@@ -235,6 +235,54 @@ def test_a_plain_folder_is_indexed_like_a_repository(bench: IndexBench, tmp_path
     recorder = Recorder()
     bench.index(repo, progress=recorder.progress)
     assert recorder.parsed() == 0
+
+
+def test_a_folder_whose_files_stay_says_anew_what_is_left_out_beside_them(bench: IndexBench, tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("def plain(): pass\n")
+    repo = bench.add(folder)
+    assert bench.index(repo).left_out == {}
+    os.mkfifo(folder / "pipe")
+    assert bench.index(repo).left_out == {"special": 1}
+    (folder / "pipe").unlink()
+    assert bench.index(repo).left_out == {}
+
+
+def test_what_one_repository_lacks_another_of_the_same_tree_has(bench: IndexBench, tmp_path: Path) -> None:
+    lacking, whole = (make_repo(tmp_path, CODE, name=name) for name in ("lacking", "whole"))
+    explode(lacking)
+    blob = git(whole, "rev-parse", "main:client.py").decode().strip()
+    (lacking / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    assert bench.index(bench.add(lacking)).left_out["unreadable"] == 1
+    repo = bench.add(whole)
+    assert "unreadable" not in bench.index(repo).left_out
+    assert bench.generation(repo).symbols.named("Client")
+
+
+def test_a_repository_that_was_mended_is_indexed_whole_at_the_next_refresh(bench: IndexBench, tmp_path: Path) -> None:
+    source = make_repo(tmp_path, CODE)
+    explode(source)
+    blob = git(source, "rev-parse", "main:client.py").decode().strip()
+    content = git(source, "cat-file", "blob", blob)
+    put_object(source, blob, b"something else\n")
+    repo = bench.add(source)
+    assert bench.index(repo).left_out["unreadable"] == 1
+    put_object(source, blob, content)
+    assert "unreadable" not in bench.index(repo).left_out
+    assert bench.generation(repo).symbols.named("Client")
+
+
+def test_a_repository_cannot_speak_for_the_files_of_another(bench: IndexBench, tmp_path: Path) -> None:
+    """Facts are kept by blob id: a forged object would else define what the honest repository does not."""
+    forged, honest = (make_repo(tmp_path, {"auth.py": "def check(): ...\n", "b.py": "b = 1\n"}, name=n) for n in "fh")
+    explode(forged)
+    put_object(forged, git(honest, "rev-parse", "main:auth.py").decode().strip(), b"def allow_anybody(): ...\n")
+    assert bench.index(bench.add(forged)).left_out == {"unreadable": 1}
+    repo = bench.add(honest)
+    bench.index(repo)
+    names = {row.name for row in bench.generation(repo).symbols.in_file("auth.py")}
+    assert names == {"check"}
 
 
 def test_sha256_repositories_and_names_that_are_not_utf8_are_indexed(bench: IndexBench, tmp_path: Path) -> None:

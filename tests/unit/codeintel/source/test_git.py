@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import threading
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,7 +13,7 @@ from appliance.codeintel.source.base import Source
 from appliance.config import Index
 from appliance.errors import InvalidInput, LimitExceeded, MalformedContent, NotFound, UnsafePath
 from appliance.ids import BlobId, CommitId
-from tests.support.repos import commit, git, make_repo
+from tests.support.repos import commit, explode, git, make_repo, put_object
 from tests.unit.codeintel.source.conftest import Opener
 
 FILES = {"a.py": "x = 1\n", "dir/b.c": "int b;\n", "empty": ""}
@@ -172,6 +173,45 @@ def test_links_out_of_the_repository_are_refused(tmp_path: Path, opened: Opener,
         (repo / part).symlink_to(other / part)
     with pytest.raises(UnsafePath):
         opened(repo)
+
+
+@pytest.mark.parametrize("part", ["fan-out", "loose object", "pack"])
+def test_objects_that_are_links_out_of_the_repository_are_refused(tmp_path: Path, opened: Opener, part: str) -> None:
+    other = make_repo(tmp_path, {"secret.py": "secret = 1\n"}, name="other")
+    repo = make_repo(tmp_path, FILES)
+    if part == "pack":
+        git(other, "repack", "-a", "-d", "-q")
+        for file in (other / ".git/objects/pack").iterdir():
+            (repo / ".git/objects/pack" / file.name).symlink_to(file)
+    else:
+        explode(other)
+        blob = git(other, "rev-parse", "main:secret.py").decode().strip()
+        folder = repo / ".git/objects" / blob[:2]
+        if part == "fan-out":
+            folder.symlink_to(other / ".git/objects" / blob[:2])
+        else:
+            folder.mkdir()
+            (folder / blob[2:]).symlink_to(other / ".git/objects" / blob[:2] / blob[2:])
+    with pytest.raises(UnsafePath, match="leads out"):
+        opened(repo)
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_content_that_is_not_what_its_id_says_is_never_given_out(
+    tmp_path: Path, opened: Opener, object_format: Literal["sha1", "sha256"]
+) -> None:
+    """What is known of a blob is kept by its id for all repositories: one could else speak for another."""
+    repo = make_repo(tmp_path, FILES, object_format=object_format)
+    explode(repo)
+    source = opened(repo)
+    entries = list(source.entries(source.snapshot(None)))
+    damaged, *whole = [entry.blob for entry in entries]
+    put_object(repo, damaged, b"def allow_anybody(): pass\n")
+    assert [blob for blob, _ in source.read([damaged, *whole])] == whole
+    assert list(source.blobs([damaged, *whole])) == whole
+    with pytest.raises(MalformedContent, match="damaged") as caught:
+        source.blob(damaged)
+    assert "git fsck" in caught.value.remedy
 
 
 def test_alternates_are_not_followed_and_the_remedy_says_so(tmp_path: Path, opened: Opener) -> None:

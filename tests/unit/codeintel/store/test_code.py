@@ -93,11 +93,12 @@ def test_an_adopted_folder_stays_while_either_repo_uses_it(store: CodeStore) -> 
     assert folders(store) == {info.id}
 
 
-def test_the_same_tree_is_found_again_only_under_the_same_recipe(store: CodeStore) -> None:
+def test_the_same_tree_is_found_again_only_for_the_same_repo_under_the_same_recipe(store: CodeStore) -> None:
     info = publish(store, A, {"a.py": facts_of("one")})
-    assert store.same_tree(info.tree, recipe=RECIPE) == (info.id, info)
-    assert store.same_tree(info.tree, recipe="other") is None
-    assert store.same_tree("other", recipe=RECIPE) is None
+    assert store.same_tree(info.tree, repo=A, recipe=RECIPE) == (info.id, info)
+    assert store.same_tree(info.tree, repo=A, recipe="other") is None
+    assert store.same_tree(info.tree, repo=B, recipe=RECIPE) is None
+    assert store.same_tree("other", repo=A, recipe=RECIPE) is None
 
 
 def test_the_info_says_how_far_the_vectors_are(store: CodeStore) -> None:
