@@ -1,6 +1,7 @@
 """Repositories: all of them, and one with its jobs and what was left out of it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,7 +16,7 @@ from appliance.codeintel.registry import Project, Repo
 from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.wiring import Pages
-from appliance.errors import ApplianceError, InvalidInput, NotFound, StoreCorrupt
+from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound, StoreCorrupt
 from appliance.services import DEFAULT_PROJECT, Services
 from appliance.web.wiring import Asked, Wired
 
@@ -32,6 +33,7 @@ class NewRepo:
     source: str = ""
     name: str = ""
     branch: str = ""
+    project: str = DEFAULT_PROJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,11 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class ReposView:
-    """All repositories."""
+    """All repositories. ``projects`` are those that the form offers, ``used`` is how many of them have a repository."""
 
     rows: tuple[RepoRow, ...]
     projects: tuple[Project, ...]
+    used: int
     busy: bool
     form: NewRepo
     fault: Fault | None
@@ -87,12 +90,15 @@ def show_all(services: Wired, pages: Pages) -> Response[str]:
 
 @post("/repos", sync_to_thread=True)
 def add(data: URLEncodedBody[NewRepo], request: Asked, services: Wired, pages: Pages) -> Response[str] | Redirect:
-    """Add a repository, have it indexed, and go to its page; on an error the form comes back as it was."""
+    """Add a repository, have it indexed, and go to its page; on an error the form comes back as it was.
+
+    A project that does not exist is made.
+    """
     try:
         source = data.source.strip()
         if not source.startswith("/"):
             raise InvalidInput("The path must be absolute.", remedy="Begin it with a slash, as the machine sees it.")
-        project = services.registry.project(DEFAULT_PROJECT).id
+        project = _project(services, data.project.strip() or DEFAULT_PROJECT).id
         repo = services.registry.add_repo(
             project, Path(source), name=data.name.strip() or None, branch=data.branch.strip() or None
         )
@@ -139,11 +145,23 @@ def remove(
     return Redirect("/repos", status_code=303)
 
 
+def _project(services: Services, name: str) -> Project:
+    with suppress(NotFound):
+        return services.registry.project(name)
+    try:
+        return services.registry.add_project(name)
+    except Conflict:  # somebody made it just now
+        return services.registry.project(name)
+    except InvalidInput as exc:
+        raise InvalidInput(exc.message, remedy="Give the project another name.") from exc
+
+
 def _all(services: Services, pages: Renderer, *, form: NewRepo, fault: Fault | None) -> Response[str]:
     rows = tuple(repo_row(repo, services) for repo in services.registry.repos())
     view = ReposView(
         rows=rows,
         projects=tuple(services.registry.projects()),
+        used=len({row.project for row in rows}),
         busy=any(row.running for row in rows),
         form=form,
         fault=fault,

@@ -38,6 +38,7 @@ class RepoRow:
 
     id: str
     name: str
+    project: str
     source: str
     branch: str
     commit: str
@@ -77,6 +78,7 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
     return RepoRow(
         id=repo.id,
         name=repo.name,
+        project=services.registry.project(repo.project).name,
         source=display(str(repo.source)),
         branch=info.branch if info is not None else repo.branch or "",
         commit=info.commit if info is not None else "",

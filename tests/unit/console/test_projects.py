@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.access import cookie
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.registry import Project, Repo
 from appliance.services import DEFAULT_PROJECT, Services
@@ -83,6 +84,71 @@ def test_with_one_project_nothing_speaks_of_projects(tmp_path: Path) -> None:
         page = client.get("/search", headers=PAGE).text
     assert [label for *_, label in OPTION.findall(page)] == ["All repositories"]
     assert "optgroup" not in page
+
+
+def test_the_page_of_a_repository_names_its_project_and_searches_it_alone(client: Client, services: Services) -> None:
+    added = repo(services, "lab")
+    shown = client.get(f"/repos/{added.id}").text
+    assert '<dt>Project</dt><dd class="text">lab</dd>' in shown
+    assert f'href="/search?repo={added.id}"' in shown, "its name is that of two"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[Services, Client]]:
+    """Yield services of this test's own, and a browser that is logged in."""
+    with closing(make_services(tmp_path / "data")) as services, serving(services, key=None) as client:
+        session = services.access.sessions.open("administrator")
+        client.headers.update(PAGE | {"cookie": f"{cookie.NAME}={session}", "sec-fetch-site": "same-origin"})
+        yield services, client
+
+
+def test_the_form_adds_to_the_project_that_is_named_and_makes_one_that_is_new(
+    own: tuple[Services, Client], tmp_path: Path
+) -> None:
+    services, browser = own
+    source = make_repo(tmp_path, {"a.py": "a = 1\n"}, name="shop")
+    assert 'name="project" maxlength="100" autocomplete="off" list="projects" value="default"' in browser.get("/repos").text
+    for form in ({}, {"project": ""}, {"project": " default "}, {"project": "lab"}, {"project": "lab", "name": "again"}):
+        sent = {"source": str(source), "name": f"n{len(services.registry.repos())}"} | form
+        assert browser.post("/repos", data=sent, follow_redirects=False).status_code == 303
+    lab = services.registry.project("lab")
+    assert [project.name for project in services.registry.projects()] == ["default", "lab"]
+    assert len(services.registry.repos(lab.id)) == 2
+    page = browser.get("/repos").text
+    assert page.count('<td data-name="Project">lab</td>') == 2
+    assert "5 in 2 projects" in page
+    assert '<option value="lab"></option>' in page
+
+
+@pytest.mark.parametrize("name", ["a/b", "x" * 101, "tab\there", "\u202eevil"])
+def test_a_project_whose_name_is_none_is_refused_and_the_form_comes_back(
+    own: tuple[Services, Client], tmp_path: Path, name: str
+) -> None:
+    services, browser = own
+    source = make_repo(tmp_path, {"a.py": "a = 1\n"}, name="shop")
+    answer = browser.post("/repos", data={"source": str(source), "project": name})
+    assert answer.status_code == 400
+    assert "Give the project another name." in answer.text
+    assert f'value="{source}"' in answer.text
+    assert not services.registry.repos()
+    assert [project.name for project in services.registry.projects()] == ["default"]
+
+
+def test_no_other_site_adds_to_a_project(own: tuple[Services, Client], tmp_path: Path) -> None:
+    services, browser = own
+    form = {"source": str(tmp_path), "project": "lab"}
+    assert browser.post("/repos", data=form, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert [project.name for project in services.registry.projects()] == ["default"]
+
+
+def test_with_one_project_no_column_says_so(own: tuple[Services, Client], tmp_path: Path) -> None:
+    services, browser = own
+    source = make_repo(tmp_path, {"a.py": "a = 1\n"}, name="shop")
+    services.registry.add_repo(services.registry.project(DEFAULT_PROJECT).id, source)
+    services.registry.add_project("empty")
+    page = browser.get("/repos").text
+    assert 'data-name="Project"' not in page
+    assert "1 in 1 project<" in page
 
 
 def test_the_api_says_how_to_make_a_project_that_is_missing(client: Client, tmp_path: Path) -> None:
