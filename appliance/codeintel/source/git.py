@@ -18,6 +18,7 @@ from appliance.errors import DeadlineExceeded, InvalidInput, MalformedContent, N
 from appliance.ids import BlobId, CommitId
 
 MOST_FILES = 2_000_000
+_PATH_BYTES_A_FILE = 100  # of that many files; a tree of a dozen objects can unfold into names of gigabytes
 _MOST_REFS = 10_000
 _LONGEST_PATH = 4096
 _BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,1024}")
@@ -158,8 +159,9 @@ class GitSource:
 
 
 def list_tree(git_dir: Path, tree: str, *, most_files: int = MOST_FILES) -> Iterator[Entry]:
-    """Yield every file below *tree*; raise `LimitExceeded` for more than *most_files*."""
+    """Yield every file below *tree*; raise `LimitExceeded` for more than *most_files*, or than so many names can be."""
     budget = Budget(most_files, what="files in the tree")
+    names = Budget(most_files * _PATH_BYTES_A_FILE, what="bytes of file names in the tree")
     with Child(git_dir, ("ls-tree", "-r", "-z", "--long", "--full-tree", tree)) as child:
         for record in child.records(b"\0"):
             meta, _, path = record.partition(b"\t")
@@ -167,6 +169,7 @@ def list_tree(git_dir: Path, tree: str, *, most_files: int = MOST_FILES) -> Iter
             if mode not in _MODES:
                 mode = "100644"  # git once wrote 100664
             budget.spend()
+            names.spend(len(path))
             yield Entry(os.fsdecode(path), BlobId(blob), int(size) if size.isdigit() else -1, cast("Mode", mode))
 
 

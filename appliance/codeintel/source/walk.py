@@ -1,5 +1,6 @@
 """From a snapshot to the files that may be read: each is kept or left out with a reason, none is lost."""
 
+import os
 from collections.abc import Iterator
 
 from appliance.codeintel.source.base import Entry, LeftOut, Snapshot, Source
@@ -10,13 +11,15 @@ from appliance.config import Index
 def survey(source: Source, snapshot: Snapshot, *, limits: Index) -> Iterator[Entry | LeftOut]:
     """Yield every file of *snapshot*: as an entry that may be read, or as left out by what the tree says of it.
 
-    A path that a forged tree names twice is read once, and left out the other times.
+    A path that a forged tree names twice is read once, and left out the other times. To know that without all names in
+    memory, the order is held that git gives to every tree: what stands before its time is left out.
     """
     yield from source.left_out(snapshot)
-    seen: set[str] = set()
+    last = b""
     for entry in source.entries(snapshot):
-        if entry.path in seen:
-            yield LeftOut(entry.path, "unsafe-path", "the tree names it more than once")
+        name = os.fsencode(entry.path)
+        if name <= last:
+            yield LeftOut(entry.path, "unsafe-path", "the tree names it twice, or out of git's order")
             continue
-        seen.add(entry.path)
+        last = name
         yield judge(entry, limits=limits) or entry

@@ -112,20 +112,21 @@ def test_names_that_leave_the_tree_are_refused_and_listed(
     assert source.locate(commit=source.snapshot(None).commit, path="../passwd") is None
 
 
-def test_a_tree_that_unfolds_without_end_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("levels", "name", "what"), [(8, b"%d", "files"), (3, b"%d" + b"n" * 200, "bytes of file names")])
+def test_a_tree_that_unfolds_without_end_is_refused(tmp_path: Path, levels: int, name: bytes, what: str) -> None:
     """Eight levels of ten: a hundred million files out of nine objects."""
     repo = make_repo(tmp_path, {"f": "x"})
     inner = git(repo, "rev-parse", "main:f").decode().strip()
     mode = b"100644"
-    for _ in range(8):
-        inner = raw_tree(repo, [(mode, b"%d" % number, inner) for number in range(10)])
+    for _ in range(levels):
+        inner = raw_tree(repo, [(mode, name % number, inner) for number in range(10)])
         mode = b"40000"
     commit_tree(repo, inner)
     directory = view.find(repo)
     assert directory is not None
     source = GitSource(directory, mirror=tmp_path / "mirror", max_bytes=1000, most_files=3000)
     try:
-        with pytest.raises(LimitExceeded):
+        with pytest.raises(LimitExceeded, match=what):
             list(source.entries(source.snapshot(None)))
     finally:
         source.close()
