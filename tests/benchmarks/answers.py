@@ -20,7 +20,7 @@ from pathlib import Path
 
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.citations import Place, Texts
-from appliance.codeintel.query.context import pack
+from appliance.codeintel.query.context import Pack, pack
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.querylang import plain
 from appliance.codeintel.results import Answer
@@ -101,17 +101,27 @@ def _recall(indexed: Indexed, labelled: Sequence[Labelled], engines: Engines) ->
     texts = Texts({part.repo.id: indexed.generations.source(part.repo.id)})
     figures = []
     for budget in _BUDGETS:
-        found = 0
-        for each, candidates in zip(labelled, gathered, strict=True):
-            chosen = pack(candidates, texts=texts, budget_tokens=budget)
-            found += covered(each, [chosen.places[block.n - 1] for block in chosen.blocks], part.generation)
+        packs = [pack(candidates, texts=texts, budget_tokens=budget) for candidates in gathered]
+        places = [[chosen.places[block.n - 1] for block in chosen.blocks] for chosen in packs]
+        found = sum(covered(each, each_places, part.generation) for each, each_places in zip(labelled, places, strict=True))
         limit = 0.6 if budget == _BUDGETS[0] else None
         figures.append(
             Figure(
                 f"pack of {budget} tokens holds the answer", found / len(labelled), "share", limit, "higher", "with vectors"
             )
         )
+        counted = statistics.median(_counted(packs, engines.chat))
+        figures.append(Figure(f"the same by the model's own count, median of {len(packs)}", counted, "tokens"))
     return figures
+
+
+def _counted(packs: Sequence[Pack], chat: EngineClient) -> list[int]:
+    """Return how many tokens the blocks of each pack are for the model that reads them."""
+
+    async def counts() -> list[int]:
+        return [await chat.tokens("\n\n".join(f"[{b.n}] {b.heading}\n{b.text}" for b in each.blocks)) for each in packs]
+
+    return asyncio.run(counts())
 
 
 def covered(labelled: Labelled, places: Sequence[Place], generation: Generation) -> bool:
