@@ -11,12 +11,11 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import ExceptionHandlersMap
 
 from appliance import __version__
 from appliance.access import cookie
 from appliance.api import problems
-from appliance.api.envelope import Envelope
+from appliance.api.envelope import Envelope, Refused
 from appliance.api.guards import Gate, permitted
 from appliance.api.v1.routes import PREFIX, routes
 from appliance.base import log
@@ -51,11 +50,12 @@ def create_app(services: Services | None = None) -> Litestar:
             served.close()
 
     pages = renderer()
+    refused = _refused(pages)
     app = Litestar(
         [*routes(), router(pages)],
         dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
         guards=[permitted],
-        exception_handlers=_handlers(pages),
+        exception_handlers={Exception: refused, RecursionError: refused, HTTPException: refused},
         openapi_config=_openapi(),
         request_max_body_size=MAX_BODY,
         logging_config=None,
@@ -63,9 +63,8 @@ def create_app(services: Services | None = None) -> Litestar:
         on_shutdown=[done],
         debug=False,
     )
-    app.asgi_handler = Envelope(
-        Gate(app.asgi_handler, access=served.access, web=served.settings.web), metrics=served.metrics
-    )
+    gate = Gate(app.asgi_handler, access=served.access, web=served.settings.web)
+    app.asgi_handler = Envelope(gate, refused=refused, metrics=served.metrics)
     return app
 
 
@@ -75,7 +74,7 @@ def _from_environment() -> Services:
     return build(loaded)
 
 
-def _handlers(pages: Renderer) -> ExceptionHandlersMap:
+def _refused(pages: Renderer) -> Refused:
     """Return what tells errors outside every door, an unknown address first: pages to browsers, problems to programs."""
 
     def refused(request: Asked, error: Exception) -> Response[bytes] | Response[str]:
@@ -83,7 +82,7 @@ def _handlers(pages: Renderer) -> ExceptionHandlersMap:
             return refusal(request, error, pages=pages)
         return problems.response_to(error, request_id=request_id_of(request.scope))
 
-    return {Exception: refused, RecursionError: refused, HTTPException: refused}
+    return refused
 
 
 def _openapi() -> OpenAPIConfig:

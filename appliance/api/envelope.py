@@ -3,22 +3,27 @@
 import asyncio
 import secrets
 import time
+from collections.abc import Callable
 from typing import Final
 
+from litestar import Request, Response
 from litestar.datastructures import Headers, MutableScopeHeaders
 from litestar.enums import ScopeType
 from litestar.exceptions import ClientException
+from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send
 
 from appliance.access.principal import Principal
-from appliance.api.problems import send_problem
 from appliance.base import log
 from appliance.base.metrics import Metrics
 from appliance.base.paths import display
+from appliance.web.wiring import Asked
 
 _log = log.get("http")
 
 BODY_S: Final = 10.0
+
+Refused = Callable[[Asked, Exception], Response[bytes] | Response[str]]
 
 SECURITY_HEADERS: Final = {
     "content-security-policy": (
@@ -35,10 +40,14 @@ SECURITY_HEADERS: Final = {
 
 
 class Envelope:
-    """Wraps *app*. *body_seconds* is how long a client may take to send a request's body."""
+    """Wraps *app*; *refused* says an error that comes from outside the routes.
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, body_seconds: float = BODY_S) -> None:
+    *body_seconds* is how long a client may take to send a request's body.
+    """
+
+    def __init__(self, app: ASGIApp, *, refused: Refused, metrics: Metrics, body_seconds: float = BODY_S) -> None:
         self._app = app
+        self._refused = refused
         self._metrics = metrics
         self._body_seconds = body_seconds
 
@@ -66,7 +75,7 @@ class Envelope:
             if status:
                 _log.error("request.broke_off", request=request_id, exc_info=exc)
             else:
-                await send_problem(exc, scope=scope, receive=receive, send=send_on)
+                await _sent(self._refused(Request(scope), exc))(scope, receive, send_on)
         finally:
             self._record(scope, status, request_id=request_id, seconds=time.monotonic() - started)
 
@@ -107,3 +116,13 @@ class Envelope:
             ms=round(seconds * 1000, 1),
             user=user.name if isinstance(user, Principal) else "",
         )
+
+
+def _sent(response: Response[bytes] | Response[str]) -> ASGIResponse:
+    """Return *response* for a request that no application has taken up."""
+    return ASGIResponse(
+        body=response.content,
+        status_code=response.status_code or 500,
+        media_type=response.media_type or "",
+        headers=response.headers,
+    )

@@ -86,7 +86,8 @@ class Gate:
             raise Forbidden("Only plain HTTP is spoken here.")
         headers = Headers.from_scope(scope)
         method, path = scope["method"], scope["path"]
-        self._check_host(headers)
+        if not path.startswith(PUBLIC_FOLDER):  # what a refusal is shown with; there is nothing to learn or change
+            self._check_host(headers)
         credentials = Credentials.of(headers)
         if method not in _SAFE and credentials.bearer is None:
             _check_origin(headers, with_session=credentials.session is not None)

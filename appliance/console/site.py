@@ -100,12 +100,13 @@ def cancel(job: Annotated[str, PathParameter(max_length=100)], services: Wired) 
 
 
 def refusal(request: Asked, error: Exception, *, pages: Renderer) -> Response[str]:
-    """Return the page that says *error*."""
+    """Return the page that says *error*; it offers the console only to those who are logged in."""
     fault = Fault.told(error, request=request)
     if isinstance(error, HTTPException) and fault.status < 500:
         fault = _misread(fault)
     page = Page(TITLES.get(fault.status, TITLES[400]), "", SystemClock().now())
-    return pages.response("error.html", page=page, view=ErrorView(fault), status=fault.status)
+    known = request.scope.get("user") is not None
+    return pages.response("error.html" if known else "refused.html", page=page, view=ErrorView(fault), fault=fault)
 
 
 def _misread(fault: Fault) -> Fault:

@@ -46,6 +46,8 @@ TITLES: Final = {400: "The request is not right", 401: "Not logged in", 403: "No
                   422: "The content is refused", 429: "Too many tries", 500: "An error of ours", 503: "Not available now",
                   504: "It took too long", 507: "The disk is full"}  # fmt: skip
 
+_RETRY_S: Final = 5
+
 
 class Fault(BaseModel):
     """What is wrong with one field."""
@@ -95,6 +97,16 @@ def problem_of(error: Exception, *, request_id: str = "") -> Problem:
     if isinstance(error, HTTPException) and error.status_code < 500:
         return _problem(error.status_code, _detail(error), request=request_id, errors=_faults(error))
     return _problem(500, "The appliance made an error. Its log has the details under this request's id.", request=request_id)
+
+
+def headers_of(problem: Problem) -> dict[str, str]:
+    """Return the headers that belong to *problem*: when to try again, how to log in."""
+    headers = {"cache-control": "no-store"}
+    if problem.status == 401:
+        headers["www-authenticate"] = 'Bearer realm="skellig"'
+    if problem.retryable and problem.status in {429, 503}:
+        headers["retry-after"] = str(problem.context.get("retry_after", _RETRY_S))
+    return headers
 
 
 def log_failure(event: str, error: Exception, problem: Problem) -> None:

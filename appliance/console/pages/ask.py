@@ -161,7 +161,7 @@ async def answer_whole(data: URLEncodedBody[Question], request: Asked, services:
     chosen = await asyncio.to_thread(choices, services, data.repo)
     view = AskView(question=data.question[:LONGEST_QUESTION], choices=chosen, answer=answer, fault=fault)
     page = Page("Ask", "ask", services.clock.now())
-    return pages.response("ask.html", page=page, view=view, status=200 if fault is None else fault.status)
+    return pages.response("ask.html", page=page, view=view, fault=fault)
 
 
 async def _whole(form: Question, services: Services) -> Answer:

@@ -60,7 +60,7 @@ async def enter(
         fault = Fault.told(exc, request=request)
         view = LoginView(local(data.next), fault=fault)
         page = Page("Log in", "", services.clock.now())
-        return pages.response("login.html", page=page, view=view, status=fault.status)
+        return pages.response("login.html", page=page, view=view, fault=fault)
     return Redirect(local(data.next), status_code=303, headers={"set-cookie": cookie.granted(secret)})
 
 

@@ -167,7 +167,7 @@ def _all(services: Services, pages: Renderer, *, form: NewRepo, fault: Fault | N
         fault=fault,
     )
     page = Page("Repositories", "repos", services.clock.now())
-    return pages.response("repos.html", page=page, view=view, status=fault.status if fault else 200)
+    return pages.response("repos.html", page=page, view=view, fault=fault)
 
 
 def _one(
@@ -191,7 +191,7 @@ def _one(
         fault=fault,
     )
     page = Page(repo.name, "repos", services.clock.now())
-    return pages.response("repo.html", page=page, view=view, status=fault.status if fault else 200)
+    return pages.response("repo.html", page=page, view=view, fault=fault)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ async def show(
             view = replace(view, fault=Fault.told(exc, request=request))
     title = f"{query} · Search" if query else "Search"
     page = Page(title, "search", services.clock.now())
-    return pages.response("search.html", page=page, view=view, status=200 if view.fault is None else view.fault.status)
+    return pages.response("search.html", page=page, view=view, fault=view.fault)
 
 
 async def _found(asked: SearchView, services: Services, *, repo: str, offset: int) -> SearchView:

@@ -3,10 +3,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
 import pytest
+from litestar import Response
 from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Message, Receive, Scope, Send
 
 from appliance.api.envelope import Envelope
+from appliance.api.problems import response_to
 from appliance.base.metrics import Metrics
+from appliance.web.requests import request_id_of
+from appliance.web.wiring import Asked
 
 
 def scope(*headers: tuple[bytes, bytes]) -> HTTPScope:
@@ -33,6 +37,10 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
+def refused(request: Asked, error: Exception) -> Response[bytes]:
+    return response_to(error, request_id=request_id_of(request.scope))
+
+
 def answered(app: ASGIApp, pieces: Sequence[bytes], *, ends: bool, hangs_up: bool = False) -> list[Message]:
     """Return what *app* in an envelope sends to a client that sends *pieces* and then waits, or hangs up."""
 
@@ -53,7 +61,7 @@ def answered(app: ASGIApp, pieces: Sequence[bytes], *, ends: bool, hangs_up: boo
         async def send(message: Message) -> None:
             sent.append(message)
 
-        envelope = Envelope(app, metrics=Metrics(), body_seconds=0.05)
+        envelope = Envelope(app, refused=refused, metrics=Metrics(), body_seconds=0.05)
         await envelope(scope((b"content-length", b"9")), receive, send)
         return sent
 

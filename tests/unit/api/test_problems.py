@@ -12,11 +12,10 @@ from structlog.testing import capture_logs
 
 from appliance import errors
 from appliance.api.envelope import SECURITY_HEADERS
-from appliance.api.problems import headers_of
 from appliance.cli import exits
 from appliance.codeintel.results import AnswerEvent, Scope
 from appliance.errors import ApplianceError, EngineUnavailable, PromptTooLong, Throttled
-from appliance.web.problems import problem_of, status_of
+from appliance.web.problems import headers_of, problem_of, status_of
 from tests.support.appliance import Client, make_services, serving
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "errors.md"

@@ -175,3 +175,59 @@ def test_a_size_that_is_not_the_whole_says_so(tmp_path: Path, most: int, said: s
     label, size = _indexes(tmp_path, most=most)
     assert label == said
     assert size == 111 if said == "Indexes" else size < 111
+
+
+REFUSED: dict[str, tuple[str, str, dict[str, str], int]] = {
+    "another host": ("GET", "/ask", {"host": "evil.example"}, 403),
+    "another host, with what would be a login": ("GET", "/ask", {"host": "evil.example", "authorization": "Bearer x"}, 403),
+    "a form of another site": ("POST", "/repos", {"sec-fetch-site": "cross-site"}, 403),
+    "a form without a login": ("POST", "/repos", {"sec-fetch-site": "same-origin"}, 401),
+    "a method that is none here, without a login": ("PUT", "/repos", {}, 401),
+    "a key that is nobody's": ("POST", "/repos", {"authorization": "Bearer wrong"}, 401),
+    "a login that is too large": ("POST", "/login", {"content-length": "2000000"}, 413),
+    "a method that the login does not take": ("PUT", "/static/app.js", {"authorization": "Bearer wrong"}, 401),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "headers", "status"), REFUSED.values(), ids=REFUSED)
+def test_who_is_refused_at_the_door_gets_a_page_in_a_browser_and_a_problem_elsewhere(
+    services: Services, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    with serving(services, key=None) as stranger:
+        page = stranger.request(method, path, headers=headers | PAGE, follow_redirects=False)
+        told = stranger.request(method, path, headers=headers | {"accept": "application/json"}, follow_redirects=False)
+    assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert page.text.count("<h1>") == page.text.count("<main ") == 1
+    assert "/logout" not in page.text, "the console is for those who are logged in"
+    assert ('href="/login"' in page.text) == (status == 401)
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    if path != "/login":  # the form's own answers are pages for everybody
+        assert (told.status_code, told.headers["content-type"]) == (status, "application/problem+json")
+        assert told.json()["code"] in page.text
+        assert page.headers.get("www-authenticate") == told.headers.get("www-authenticate")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/projects", "/api/v1/nowhere", "/v1/x"])
+def test_what_is_for_programs_is_never_a_page(services: Services, path: str) -> None:
+    with serving(services, key=None) as stranger:
+        for headers in ({"host": "evil.example"}, {}):
+            told = stranger.get(path, headers=headers | PAGE)
+            assert told.headers["content-type"] == "application/problem+json"
+
+
+def test_a_refused_page_has_its_look_under_any_host_name(services: Services) -> None:
+    with serving(services, key=None) as stranger:
+        evil = {"host": "evil.example"}
+        page = stranger.get("/ask", headers=PAGE | evil).text
+        files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+        assert len(files) > 5
+        for file in files:
+            assert stranger.get(file, headers=evil).status_code == 200
+        assert stranger.post("/static/app.js", headers=evil | {"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_those_who_are_logged_in_keep_the_console_beside_what_is_refused(client: Client) -> None:
+    for method, path, status in (("PUT", "/repos", 405), ("GET", "/nowhere", 404), ("GET", "/search?offset=x", 400)):
+        page = client.request(method, path, headers=PAGE)
+        assert page.status_code == status
+        assert "/logout" in page.text
