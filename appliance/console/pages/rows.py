@@ -12,7 +12,15 @@ from appliance.services import Services
 
 Mood = Literal["good", "warn", "bad", "live", "idle"]
 
-_DOING: Final = {"index": "Indexing", "embed": "Embedding"}
+KINDS: Final = {
+    "index": ("Index", "Indexing"),
+    "embed": ("Embed", "Embedding"),
+    "tidy": ("Tidy up", "Tidying up"),
+    "tidy-vectors": ("Tidy up the vectors of", "Tidying up the vectors"),
+}
+"""What each kind of job is called: in a title, and while it is at work; of two on one repository the first counts."""
+
+_NEWEST: Final = 10  # jobs of one repository among which those that have not ended are
 _MOODS: Final[dict[str, Mood]] = {"queued": "idle", "running": "live", "done": "good", "failed": "bad", "cancelled": "idle"}
 
 
@@ -96,7 +104,7 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
 
 
 def job_row(job: Job, *, names: dict[str, str]) -> JobRow:
-    """Return *job*; *names* are the repositories' by id."""
+    """Return *job*; *names* are those of repositories and projects by id."""
     took = job.ended_at - job.started_at if job.started_at is not None and job.ended_at is not None else None
     progress = job.progress
     detail = job.reason
@@ -106,7 +114,7 @@ def job_row(job: Job, *, names: dict[str, str]) -> JobRow:
         detail = f"{detail} {count(job.attempts, 'attempt')}.".strip()
     return JobRow(
         id=job.id,
-        title=f"{job.kind.capitalize()} {names.get(job.key, job.key)}",
+        title=f"{KINDS[job.kind][0]} {names.get(job.key, job.key)}",
         mood=_MOODS[job.state],
         word=job.state.capitalize(),
         started_at=job.started_at,
@@ -116,14 +124,14 @@ def job_row(job: Job, *, names: dict[str, str]) -> JobRow:
 
 
 def _running(repo: Repo, services: Services) -> Running | None:
-    for kind, word in _DOING.items():
-        job = next((job for job in services.jobs.list(kind=kind, key=repo.id, limit=5) if not job.ended), None)
-        if job is None:
-            continue
-        if job.state == "queued":
-            return Running(job.id, "Waiting", job.reason or f"{word} starts when the worker is free", 0, None)
-        progress = job.progress
-        if progress is None:
-            return Running(job.id, word, "Starting", 0, None)
-        return Running(job.id, word, progress.phase.capitalize(), progress.done, progress.total)
-    return None
+    at_work = [job for job in services.jobs.list(key=repo.id, limit=_NEWEST) if not job.ended]
+    if not at_work:
+        return None
+    job = min(at_work, key=lambda job: list(KINDS).index(job.kind))
+    word = KINDS[job.kind][1]
+    if job.state == "queued":
+        return Running(job.id, "Waiting", job.reason or f"{word} starts when the worker is free", 0, None)
+    progress = job.progress
+    if progress is None:
+        return Running(job.id, word, "Starting", 0, None)
+    return Running(job.id, word, progress.phase.capitalize(), progress.done, progress.total)

@@ -114,10 +114,9 @@ class _StillLife:
 
 def _still_life(services: Services) -> _StillLife:
     """Return what only the disk knows."""
-    names = {repo.id: repo.name for repo in services.registry.repos()}
-    jobs = tuple(
-        job_row(job, names={str(key): name for key, name in names.items()}) for job in services.jobs.list(limit=_JOBS)
-    )
+    names = {str(repo.id): repo.name for repo in services.registry.repos()}
+    names |= {str(project.id): project.name for project in services.registry.projects()}
+    jobs = tuple(job_row(job, names=names) for job in services.jobs.list(limit=_JOBS))
     catalog = Catalog.load()
     store = ModelStore(services.paths.models, catalog=catalog)
     models = tuple(
