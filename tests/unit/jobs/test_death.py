@@ -1,6 +1,5 @@
-import multiprocessing
-import os
-import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,19 +8,7 @@ from appliance.base import sqlite
 from appliance.base.clock import SystemClock
 from appliance.jobs.queue import WORKER_DIED, JobQueue
 from appliance.jobs.schema import SCHEMA
-from appliance.jobs.worker import JobContext, Worker
-
-
-def _hold(context: JobContext) -> None:
-    while True:
-        context.progress("parse", 1, 10)
-        context.check()
-        time.sleep(0.01)
-
-
-def _work_for_ever(path: Path) -> None:
-    queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
-    Worker(queue, {"index": _hold}, name="worker", clock=SystemClock()).run(threading.Event())
+from appliance.jobs.worker import Worker
 
 
 def test_a_worker_that_is_killed_loses_nothing_and_its_successor_goes_on_at_once(tmp_path: Path) -> None:
@@ -29,15 +16,14 @@ def test_a_worker_that_is_killed_loses_nothing_and_its_successor_goes_on_at_once
     queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
     job = queue.enqueue("index", key="r", payload={"repo": "r"})
     other = queue.enqueue("index", key="s")
-    victim = multiprocessing.get_context("spawn").Process(target=_work_for_ever, args=(path,))
-    victim.start()
+    victim = subprocess.Popen([sys.executable, "-m", "tests.unit.jobs.program", "hold", str(path)])
     deadline = time.monotonic() + 60
     while queue.get(job.id).progress is None:
         assert time.monotonic() < deadline
+        assert victim.poll() is None
         time.sleep(0.02)
-    assert victim.pid is not None
-    os.kill(victim.pid, signal.SIGKILL)
-    victim.join()
+    victim.kill()
+    victim.wait()
     stop = threading.Event()
     successor = Worker(queue, {"index": lambda _: None}, name="worker", clock=SystemClock())
     thread = threading.Thread(target=successor.run, args=(stop,))

@@ -1,4 +1,5 @@
-import multiprocessing
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -230,29 +231,15 @@ def test_a_worker_that_is_silent_is_seen_to_be(queue: JobQueue, clock: FakeClock
     assert queue.absent_for() is None
 
 
-def _rush(path: Path, leased: "multiprocessing.Queue[str]") -> None:
-    queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
-    for number in range(20):
-        queue.enqueue("index", key=f"key {number}")
-    while lease := queue.lease(worker=str(multiprocessing.current_process().pid), kinds=["index"], seconds=60):
-        leased.put(lease.job.id)
-    queue.close()
-
-
 def test_processes_that_rush_neither_double_a_job_nor_share_a_lease(tmp_path: Path) -> None:
     path = tmp_path / "global.db"
     sqlite.connect(path, migrations=[SCHEMA]).close()
-    context = multiprocessing.get_context("spawn")
-    leased: multiprocessing.Queue[str] = context.Queue()
-    processes = [context.Process(target=_rush, args=(path, leased)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
+    argv = [sys.executable, "-m", "tests.unit.jobs.program", "rush", str(path)]
+    processes = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    leased = [line for process in processes for line in process.communicate(timeout=60)[0].splitlines()]
+    assert [process.returncode for process in processes] == [0, 0]
     queue = JobQueue(sqlite.connect(path, migrations=[SCHEMA]), clock=SystemClock())
     running = {job.id for job in queue.list(limit=100) if job.state == "running"}
     queue.close()
-    seen = [leased.get(timeout=10) for _ in running]
-    assert sorted(seen) == sorted(running)
-    leased.close()
+    assert sorted(leased) == sorted(running)
+    assert len(running) == 20
