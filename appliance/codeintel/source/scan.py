@@ -131,14 +131,16 @@ def read_inside(root: bytes, path: bytes, *, limit: int) -> bytes | None:
         fd = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb", buffering=0) as file:
+    try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
         if os.readlink(b"/proc/self/fd/%d" % fd) != whole:  # noqa: PTH115 - names are bytes here
             return None
-        try:
+        with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
             content = file.read(limit + 1)
-        except OSError:
-            return None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
     return content if content is not None and len(content) <= limit else None

@@ -207,11 +207,14 @@ def _small(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as exc:
         raise unreadable(path, exc) from exc
-    with os.fdopen(fd, "rb") as file:
+    try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _SMALL:
             raise MalformedContent(f"{path} is not what git keeps there.", remedy="Repair the repository.")
-        return file.read(_SMALL)
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(_SMALL)
+    finally:
+        os.close(fd)
 
 
 def unreadable(path: Path, exc: OSError) -> InvalidInput:

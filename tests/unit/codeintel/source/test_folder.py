@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.scan import read_inside
 from appliance.config import Index
 from appliance.errors import InvalidInput, NotFound
 from tests.support.repos import make_repo
@@ -131,6 +132,22 @@ def test_links_are_kept_as_text_and_never_followed(tmp_path: Path, folder: Path,
     links = {entry.path: source.blob(entry.blob) for entry in source.entries(snapshot) if entry.mode == "120000"}
     assert links == {"to-file": bytes(secret / "f"), "to-folder": bytes(secret), "loop": bytes(folder)}
     assert all(b"root:x:0" not in content for content in contents(source).values())
+
+
+@pytest.mark.parametrize("becomes", ["a folder", "a link", "a pipe", "gone", "larger"])
+def test_a_file_that_is_something_else_once_it_is_read_costs_only_itself(tmp_path: Path, becomes: str) -> None:
+    file = tmp_path / "a.py"
+    if becomes == "a folder":
+        file.mkdir()
+    elif becomes == "a link":
+        file.symlink_to("/etc/hostname")
+    elif becomes == "a pipe":
+        os.mkfifo(file)
+    elif becomes == "larger":
+        file.write_bytes(b"x" * 11)
+    open_before = len(os.listdir("/proc/self/fd"))
+    assert read_inside(os.fsencode(tmp_path.resolve()), b"a.py", limit=10) is None
+    assert len(os.listdir("/proc/self/fd")) == open_before
 
 
 def test_a_large_file_is_named_and_not_read(folder: Path, opened: Opener) -> None:
