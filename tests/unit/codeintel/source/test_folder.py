@@ -145,9 +145,9 @@ def test_a_file_that_is_something_else_once_it_is_read_costs_only_itself(tmp_pat
         os.mkfifo(file)
     elif becomes == "larger":
         file.write_bytes(b"x" * 11)
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
     assert read_inside(os.fsencode(tmp_path.resolve()), b"a.py", limit=10) is None
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
 
 
 def test_a_large_file_is_named_and_not_read(folder: Path, opened: Opener) -> None:
