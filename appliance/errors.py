@@ -32,7 +32,12 @@ ApplianceError
 HTTP statuses and exit codes are tables at the edges (`appliance.web.problems`, `appliance.cli.exits`).
 """
 
-from typing import ClassVar
+import errno
+from typing import ClassVar, Final
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
+_BROKEN: Final = {errno.EIO, errno.EROFS}
+_NOT_OURS: Final = {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 class ApplianceError(Exception):
@@ -213,3 +218,15 @@ class StoreCorrupt(StorageFault):
     """A store cannot be read as what it was written."""
 
     code = "store_corrupt"
+
+
+def of_system(exc: OSError, path: str) -> StorageFault | HostUnfit | None:
+    """Return the error that *exc* at *path* is, or None where neither the disk nor who owns what is the reason."""
+    if exc.errno in _FULL:
+        return DiskFull(f"No space is left for {path}.", remedy="Free space on that file system, then try again.", path=path)
+    if exc.errno in _BROKEN:
+        return StorageFault(f"The disk refused {path}: {exc.strerror}.", path=path)
+    if exc.errno in _NOT_OURS:
+        remedy = "Run this as the user who runs the appliance, or choose another folder with --data or SKELLIG_DATA."
+        return HostUnfit(f"{path} cannot be used: {exc.strerror}.", remedy=remedy, path=path)
+    return None

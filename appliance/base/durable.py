@@ -5,7 +5,6 @@ a simulated cut), so whatever they wrote is made durable with `sync_filesystem` 
 """
 
 import ctypes
-import errno
 import fcntl
 import os
 import shutil
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.errors import Conflict, DiskFull, HostUnfit, StorageFault
+from appliance.errors import Conflict, HostUnfit, StorageFault, of_system
 
 _NEARLY_NOTHING = 1 << 20  # bytes
 
@@ -118,12 +117,6 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise DiskFull(
-                f"No space is left for {path}.",
-                remedy="Free space on that file system, then try again.",
-                path=str(path),
-            ) from exc
-        if exc.errno in {errno.EIO, errno.EROFS}:
-            raise StorageFault(f"The disk refused {path}: {exc.strerror}.", path=str(path)) from exc
+        if isinstance(found := of_system(exc, str(path)), StorageFault):
+            raise found from exc
         raise

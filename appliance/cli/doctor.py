@@ -8,9 +8,9 @@ from rich.text import Text
 from appliance.base.paths import DataPaths
 from appliance.cli import loading, output, place
 from appliance.cli.flags import Flags
-from appliance.cli.remote import connect
+from appliance.cli.remote import connect, shown_address
 from appliance.cli.views import Health
-from appliance.config import Loaded
+from appliance.config import Examined, Loaded
 from appliance.errors import HostUnfit
 from appliance.inference import choice, hardware
 from appliance.inference.catalog import Catalog
@@ -30,10 +30,10 @@ _UNFIT = 9  # as `HostUnfit` has it
 @click.pass_obj
 def command(flags: Flags, *, as_json: bool) -> None:
     """Examine this machine and the appliance, running or not. The exit status is 9 if anything has failed."""
-    loaded = loading.load(flags)
+    examined = loading.examine(flags)
     findings = []
     screen = output.screen()
-    for finding in doctor.examine(_examinations(loaded)):
+    for finding in doctor.examine(_examinations(examined)):
         findings.append(finding)
         if not as_json:
             screen.print(_line(finding))
@@ -49,11 +49,13 @@ def _line(finding: Checked) -> Text:
     return Text.assemble(output.state(f"{found.state:<9}"), (f"{finding.name}: ", "bold"), said)
 
 
-def _examinations(loaded: Loaded) -> Iterator[Examination]:
+def _examinations(examined: Examined) -> Iterator[Examination]:
+    loaded = examined.loaded
     paths = loading.paths(loaded)
     here = hardware.probe()
     catalog = Catalog.load()
     store = ModelStore(paths.models, catalog=catalog)
+    yield Examination("settings", lambda: _settings(examined))
     yield Examination("processor", lambda: _processor(here))
     yield Examination("memory", lambda: _memory(here))
     yield from doctor.machine(paths)
@@ -63,9 +65,16 @@ def _examinations(loaded: Loaded) -> Iterator[Examination]:
     yield Examination("appliance", lambda: _running(loaded, paths))
 
 
+def _settings(examined: Examined) -> Verdict:
+    origins = examined.require().origins
+    own = [name for name, origin in origins.items() if origin != "default"]
+    return Verdict("ok", f"{', '.join(own) or 'Nothing'} set; all else has its default.")
+
+
 def _processor(here: Hardware) -> Verdict:
     choice.check_processor(here)
-    return Verdict("ok", f"{here.machine}, {here.cores} cores.")
+    code = ", with AVX2" if "avx2" in here.flags else ""
+    return Verdict("ok", f"{here.machine}{code}, {output.counted(here.cores, 'core')}.")
 
 
 def _memory(here: Hardware) -> Verdict:
@@ -102,9 +111,9 @@ def _embed(loaded: Loaded, *, store: ModelStore) -> Verdict:
 def _address(loaded: Loaded, paths: DataPaths) -> Verdict:
     where = place.read(paths)
     if where is not None and strays.find(RunFiles(paths)):
-        return Verdict("ok", "Held by this appliance.")
+        return Verdict("ok", f"{shown_address(where.web)} is held by this appliance.")
     preflight.listening_address(loaded.settings.web)
-    return Verdict("ok", "Free.")
+    return Verdict("ok", f"{shown_address(loaded.settings.web)} is free.")
 
 
 def _running(loaded: Loaded, paths: DataPaths) -> Verdict:

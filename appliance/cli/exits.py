@@ -53,14 +53,22 @@ def guarded(command: click.Group, argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has seen enough
         return 0
     except Exception as exc:  # noqa: BLE001 - the outermost loop of a command
-        click.echo(f"error: Skellig made an error of its own ({type(exc).__name__}). {_record()} [internal]", err=True)
-        return 1
+        known = _of_system(exc)
+        ours = f"error: Skellig made an error of its own ({type(exc).__name__})."
+        click.echo(sentence(known) if known else f"{ours} {_record()} [internal]", err=True)
+        return status_of(known) if known else 1
     return status if isinstance(status, int) else 0
 
 
 def sentence(error: ApplianceError) -> str:
     """Return *error* as people read it: what happened, the next step, the stable code."""
     return f"error: {error} [{error.code}]"
+
+
+def _of_system(exc: Exception) -> ApplianceError | None:
+    if not isinstance(exc, OSError) or not isinstance(exc.filename, str | bytes | os.PathLike):
+        return None
+    return errors.of_system(exc, os.fsdecode(exc.filename).encode(errors="backslashreplace").decode())
 
 
 def _record() -> str:

@@ -35,7 +35,7 @@ def read(paths: DataPaths) -> Place | None:
     """Return what the last `skellig up` decided, or None where nothing was started or it was stopped."""
     try:
         return msgspec.json.decode(_file(paths).read_bytes(), type=Place)
-    except (OSError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from appliance.base.paths import DataPaths
 from appliance.cli.flags import Flags
 from appliance.config import Settings
-from appliance.errors import NotFound
+from appliance.errors import InvalidInput, NotFound
 from appliance.inference import choice
 from appliance.inference.catalog import Catalog, Model
 from appliance.inference.engines.base import LOAD_SECONDS
@@ -37,7 +37,10 @@ class Plan:
 
 
 def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: ModelStore, hardware: Hardware) -> Plan:
-    """Decide what runs; raise `NotFound` naming the model to pull, `HostUnfit` when the machine cannot carry one."""
+    """Decide what runs; raise `NotFound` naming the model to pull, `HostUnfit` when the machine cannot carry one.
+
+    Raise `InvalidInput` for a context that the model does not have.
+    """
     chat, notes = _chat(settings, catalog=catalog, store=store, hardware=hardware)
     embed = _embed(settings, catalog=catalog, store=store)
     if embed is None:
@@ -49,6 +52,7 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
     if embed is not None:
         programs.append(_embed_engine(embed, settings, paths=paths, store=store))
     if chat is not None:
+        _check_context(chat, settings.chat.context)
         programs.append(_chat_engine(chat, settings, paths=paths, store=store, hardware=hardware))
     return Plan(
         programs=tuple(programs),
@@ -96,6 +100,14 @@ def _chat(
         )
     note = f"{found.instead.title} is used because {found.model.name} is not in the store: `skellig model pull` gets it."
     return found.instead, (found.why, note)
+
+
+def _check_context(model: Model, context: int) -> None:
+    if model.context < context:
+        raise InvalidInput(
+            f"{model.name} has a context of {model.context:,} tokens, and chat.context asks for {context:,}.",
+            remedy="Lower chat.context, or name another chat.model.",
+        )
 
 
 def _embed(settings: Settings, *, catalog: Catalog, store: ModelStore) -> Model | None:

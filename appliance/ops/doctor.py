@@ -1,6 +1,7 @@
 """A closer look at the machine and the data directory: each finding says what is wrong and how to mend it."""
 
 import os
+import platform
 import resource
 import shutil
 import sqlite3
@@ -8,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance import __version__
 from appliance.base import durable, proc, sqlite
-from appliance.base.paths import DataPaths
-from appliance.errors import ApplianceError
+from appliance.base.paths import DataPaths, display
+from appliance.errors import ApplianceError, of_system
 from appliance.ops.health import Checked, Verdict
 
 LEAST_FREE = 5_000_000_000  # bytes: a chat model, its download, and the index of a large repository
@@ -27,24 +29,38 @@ class Examination:
 
 
 def examine(examinations: Iterable[Examination]) -> Iterator[Checked]:
-    """Give each finding as it is made; an examination that raises one of our errors has failed with its remedy."""
+    """Give each finding as it is made; an examination that raises has failed, with the remedy where one is known."""
     for examination in examinations:
         try:
             found = examination.look()
         except ApplianceError as exc:
             found = Verdict("failed", exc.message, exc.remedy)
+        except OSError as exc:
+            where = display(os.fsdecode(exc.filename or ""))
+            known = of_system(exc, where)
+            found = (
+                Verdict("failed", known.message, known.remedy) if known else Verdict("failed", f"{where}: {exc.strerror}.")
+            )
         yield Checked(examination.name, found)
 
 
 def machine(paths: DataPaths) -> tuple[Examination, ...]:
     """Return what there is to look at on any machine, running or not."""
     return (
+        Examination("system", system),
         Examination("git", git),
         Examination("open files", open_files),
         Examination("data directory", lambda: data_directory(paths)),
         Examination("free space", lambda: free_space(paths)),
         Examination("database", lambda: database(paths)),
     )
+
+
+def system() -> Verdict:
+    """Tell what runs on what: nothing here can fail, and every question about the rest begins with it."""
+    here = platform.uname()
+    user = f"user {os.geteuid()}"
+    return Verdict("ok", f"Skellig {__version__}, Python {platform.python_version()}, {here.system} {here.release}, {user}.")
 
 
 def git() -> Verdict:
@@ -78,8 +94,9 @@ def data_directory(paths: DataPaths) -> Verdict:
 
 def free_space(paths: DataPaths) -> Verdict:
     """Look whether there is room for models and indexes."""
-    free = shutil.disk_usage(_existing(paths.root)).free
-    said = f"{free / 1e9:.1f} GB free"
+    place = _existing(paths.root)
+    free = shutil.disk_usage(place).free
+    said = f"{free / 1e9:.1f} GB free at {display(str(place))}"
     if free < LEAST_FREE:
         least = f"{LEAST_FREE / 1e9:.0f} GB"
         return Verdict("degraded", f"{said}, less than {least}.", "Free space, or choose another directory with --data.")

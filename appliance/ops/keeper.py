@@ -27,6 +27,7 @@ def main(argv: list[str]) -> int:
     asked = _parser().parse_args(argv)
     if asked.parent is not None:
         proc.end_with(asked.parent, number=signal.SIGTERM)
+    os.umask(0o077)  # the supervisor sets its own only where it goes into the background
     files = RunFiles(DataPaths(asked.data))
     try:
         with _held(files.paths, lock=asked.lock):

@@ -13,6 +13,7 @@ from appliance.base import durable
 from appliance.base.paths import DataPaths
 from appliance.config import Web
 from appliance.errors import Conflict, HostUnfit
+from appliance.ops.programs import SOCKET_LIMIT
 
 _LISTENING = "0A"  # the state of a listening socket in /proc/net/tcp
 
@@ -74,6 +75,8 @@ def _not_bound(web: Web, exc: OSError) -> Conflict | HostUnfit:
 
 
 def _unix_socket(path: Path) -> None:
+    if not path.is_absolute() or len(os.fsencode(path)) > SOCKET_LIMIT:
+        raise HostUnfit(f"web.socket is no absolute path of at most {SOCKET_LIMIT} bytes.", remedy="Choose another one.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise HostUnfit(f"The folder {path.parent} of web.socket is not there or not writable.", remedy="Create it first.")
     try:
@@ -85,9 +88,11 @@ def _unix_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
-        except OSError:
-            path.unlink(missing_ok=True)  # nobody answers: a leftover
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)  # nobody listens: a leftover
             return
+        except OSError as exc:
+            raise Conflict(f"{path} is in use: {exc.strerror}.", remedy="Choose another path for web.socket.") from exc
     raise Conflict(f"Another program listens on {path}.", remedy="Stop it, or choose another path for web.socket.")
 
 

@@ -22,7 +22,9 @@ ENVIRONMENT = {
     "TRANSFORMERS_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
 }
-_SOCKET_LIMIT = 107  # bytes of a unix socket's path in Linux
+SOCKET_LIMIT = 107
+"""Bytes of a unix socket's path in Linux."""
+
 _SOCKET_SLACK = len("/engine-embed.sock") + 8  # supervisord binds aside, with its process id as suffix
 
 
@@ -132,7 +134,7 @@ def _require_plain(root: Path) -> None:
             f"The data directory {display(text)!r} has characters in its name that a supervisor configuration cannot hold.",
             remedy="Choose another with --data or SKELLIG_DATA.",
         )
-    room = _SOCKET_LIMIT - _SOCKET_SLACK - len("/run")
+    room = SOCKET_LIMIT - _SOCKET_SLACK - len("/run")
     if len(text.encode()) > room:
         raise HostUnfit(
             f"The name of the data directory is longer than {room} bytes, so that its unix sockets cannot be bound.",

@@ -171,6 +171,7 @@ def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_
     assert httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False).status_code == 200
     assert house.skellig("up", "--foreground").returncode == 4
     pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
+    assert not house.paths.global_db.stat().st_mode & 0o077
     running.send_signal(number)
     assert running.wait(60) == 0
     assert not [pid for pid in pids if alive(pid)]

@@ -1,5 +1,7 @@
 """Claims about how commands end."""
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -58,6 +60,28 @@ def test_an_error_of_our_own_making_is_one_line_and_a_file(capsys: pytest.Captur
     details = Path(found[1])
     assert "ZeroDivisionError" in details.read_text()
     details.unlink()
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(errno.EACCES, 9), (errno.EPERM, 9), (errno.ENOTDIR, 9), (errno.ENOSPC, 10), (errno.EROFS, 10), (errno.EIO, 10)],
+    ids=lambda number: errno.errorcode.get(number, ""),
+)
+def test_what_the_system_refuses_is_a_sentence_with_the_path(
+    capsys: pytest.CaptureFixture[str], number: int, status: int
+) -> None:
+    assert guarded(ending(OSError(number, os.strerror(number), "/var/lib/skellig/run/\udcff")), ["end"]) == status
+    said = capsys.readouterr().err
+    assert "/var/lib/skellig/run/\\udcff" in said
+    assert "of its own" not in said
+    assert said.count("\n") == 1
+
+
+def test_an_error_of_the_system_that_tells_of_our_own_fault_is_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(ending(FileNotFoundError(errno.ENOENT, "x", "/x")), ["end"]) == 1
+    said = capsys.readouterr().err
+    assert "of its own" in said
+    Path(re.findall(r"in (/\S+\.log)\.", said)[0]).unlink()
 
 
 def test_a_sentence_without_remedy_has_no_gap() -> None:

@@ -1,5 +1,6 @@
 """Claims about up, down, status, doctor and model where nothing runs: one sentence, and the way on."""
 
+import re
 import socket
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 from appliance.base import durable
 from appliance.base.paths import DataPaths
 from appliance.inference.catalog import Catalog
+from tests.support.models import SMOL
 from tests.unit.cli.conftest import Line
 from tests.unit.cli.test_planning import LARGE, MINILM, installed
 
@@ -80,13 +82,69 @@ def test_doctor_examines_everything_and_fails_with_remedies(line: Line, taken: i
     assert ran.status == 9
     found = {item["name"]: item["verdict"] for item in ran.json()}  # type: ignore[attr-defined]
     assert set(found) == {
-        "processor", "memory", "git", "open files", "data directory", "free space", "database", "chat model", "embedder",
-        "address", "appliance",
+        "settings", "processor", "memory", "system", "git", "open files", "data directory", "free space", "database",
+        "chat model", "embedder", "address", "appliance",
     }  # fmt: skip
     assert found["embedder"]["state"] == "failed"
     assert "skellig model pull" in found["embedder"]["remedy"]
     assert "is taken by" in found["address"]["detail"]
     assert found["appliance"]["state"] == "off"
+
+
+def test_doctor_says_what_a_platform_engineer_asks_for(line: Line) -> None:
+    (line.data / "skellig.toml").write_text(f"{WITHOUT_MODELS}[web]\nport = 17899\n")
+    found = {item["name"]: item["verdict"]["detail"] for item in line("doctor", "--json").json()}  # type: ignore[attr-defined]
+    said = {
+        "settings": r"data, web\.port, chat\.model, embed\.model set",
+        "processor": r"^\w+(, with AVX2)?, \d+ cores?\.$",
+        "memory": r"of \d+\.\d GB are free",
+        "system": r"Skellig \S+, Python 3\.\d+\.\d+, Linux \S+, user \d+",
+        "git": r"git version \d",
+        "free space": rf"\d+\.\d GB free at {line.data}",
+        "address": r"http://127\.0\.0\.1:17899 is free",
+    }
+    assert not {name: found[name] for name, pattern in said.items() if not re.search(pattern, found[name])}
+
+
+def test_doctor_goes_on_where_a_setting_is_wrong(line: Line) -> None:
+    (line.data / "skellig.toml").write_text(f"{WITHOUT_MODELS}[web]\nprot = 17899\n")
+    ran = line("doctor", "--json")
+    found = {item["name"]: item["verdict"] for item in ran.json()}  # type: ignore[attr-defined]
+    assert ran.status == 9
+    assert found["settings"]["state"] == "failed"
+    assert "web.port" in found["settings"]["remedy"]
+    assert found["git"]["state"] == "ok"
+
+
+UNUSABLE = [("up",), ("up", "--foreground"), ("down",), ("status",), ("repo", "list"), ("search", "x"), ("ask", "x")]
+
+
+@pytest.mark.parametrize("argv", UNUSABLE, ids=" ".join)
+def test_a_data_directory_that_is_none_costs_no_command_its_sentence(line: Line, argv: tuple[str, ...]) -> None:
+    (line.data / "file").touch()
+    (line.data / "skellig.toml").write_text(WITHOUT_MODELS)
+    inner = Line(line.data / "file", line._capture)
+    ran = inner("--config", str(line.data / "skellig.toml"), *argv)
+    assert ran.status in {8, 9}
+    assert "of its own" not in ran.err
+    assert ran.err.count("\n") == (argv != ("status",))
+
+
+def test_up_on_a_socket_that_cannot_be_is_refused_before_anything_starts(line: Line) -> None:
+    """A name that depends on where a command is called would be another one for each."""
+    for path in ("web.sock", "run/web.sock", f"/tmp/{'x' * 110}.sock"):  # noqa: S108 - nothing is written there
+        (line.data / "skellig.toml").write_text(f'{WITHOUT_MODELS}[web]\nsocket = "{path}"\n')
+        ran = line("up")
+        assert ran.status == 9
+        assert "web.socket is no absolute path of at most 107 bytes" in ran.err
+
+
+def test_up_with_a_context_that_the_model_does_not_have_is_refused(line: Line) -> None:
+    installed(DataPaths(line.data).models, SMOL)
+    (line.data / "skellig.toml").write_text(f'[chat]\nmodel = "{SMOL}"\ncontext = 9000\n[embed]\nmodel = "none"\n')
+    ran = line("up")
+    assert ran.status == 2
+    assert f"{SMOL} has a context of 8,192 tokens, and chat.context asks for 9,000. Lower chat.context" in ran.err
 
 
 def test_doctor_finds_a_damaged_database(line: Line) -> None:

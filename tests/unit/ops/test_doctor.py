@@ -21,6 +21,20 @@ def test_an_examination_that_raises_has_failed_with_its_remedy_and_the_rest_goes
     assert found[1].verdict.state == "ok"
 
 
+def test_what_the_system_refuses_is_a_finding_and_the_rest_goes_on() -> None:
+    def denied() -> Verdict:
+        raise PermissionError(13, "Permission denied", "/var/lib/skellig/run")
+
+    def lost() -> Verdict:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/version")
+
+    found = list(doctor.examine([Examination("a", denied), Examination("b", lost), Examination("git", doctor.git)]))
+    assert found[0].verdict.detail == "/var/lib/skellig/run cannot be used: Permission denied."
+    assert "user who runs the appliance" in found[0].verdict.remedy
+    assert found[1].verdict == Verdict("failed", "/proc/version: No such file or directory.")
+    assert found[2].verdict.state == "ok"
+
+
 def test_a_run_directory_that_others_may_read_is_told(tmp_path: Path) -> None:
     """The command line's key lies there."""
     paths = DataPaths(tmp_path)

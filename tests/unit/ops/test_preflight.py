@@ -73,3 +73,12 @@ def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="no socket"):
         preflight.listening_address(Web(socket=path))
     assert path.read_text() == "mine"
+
+
+def test_a_socket_that_refuses_in_another_way_than_for_want_of_a_listener_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "web.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:  # connecting a stream to it fails in another way
+        other.bind(str(path))
+        with pytest.raises(Conflict, match="is in use"):
+            preflight.listening_address(Web(socket=path))
+    assert path.exists()
