@@ -1,7 +1,7 @@
 """Settings: flag > ``SKELLIG_*`` > ``/etc/skellig/skellig.toml`` > default, frozen, unknown names refused.
 
-Nested names use two underscores in the environment: ``SKELLIG_WEB__PORT=8080``. Secrets are never values here: a setting
-names the file that holds one.
+Nested names use two underscores in the environment: ``SKELLIG_WEB__PORT=8080``; an empty variable sets nothing. Secrets are
+never values here: a setting names the file that holds one.
 """
 
 import os
@@ -42,6 +42,9 @@ class Chat(Section):
     threads: int | None = Field(None, ge=1, description="Threads; default: cores - 1, at least 1.")
     context: int = Field(4096, ge=512, le=131072, description="Context window in tokens.")
     slots: int = Field(1, ge=1, le=64, description="Requests answered side by side.")
+    waiting: int = Field(
+        16, ge=0, le=1000, description="Questions that wait for a slot; further ones get the evidence alone."
+    )
 
 
 class Embed(Section):
@@ -210,7 +213,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     return {
         name.removeprefix("SKELLIG_").lower().replace("__", "."): value
         for name, value in environ.items()
-        if name.startswith("SKELLIG_") and name not in own and not name.startswith(tests)
+        if value and name.startswith("SKELLIG_") and name not in own and not name.startswith(tests)
     }
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from appliance.access import desk
@@ -29,6 +29,7 @@ from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.pool import EnginePool
+from appliance.inference.turns import Turns
 from appliance.jobs import schema as queue_schema
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S, Handler, JobContext, Worker
@@ -90,6 +91,7 @@ class Services:
     answerer: Answering
     embedder: Embedder | None  # of the jobs: it gives way to searches
     engines: Engines
+    turns: Turns  # at the chat model
     access: Access
     health: Health
 
@@ -112,6 +114,7 @@ class Services:
             async for event in events:
                 if event.type == "evidence":
                     self.metrics.evidence_seconds.observe(self.clock.monotonic() - started)
+                    event = _with_wait(event, self.turns.ahead)  # noqa: PLW2901 - the same step, with what waits before it
                 elif event.type == "done" and event.answer is not None:
                     self.metrics.asks.labels(event.answer.kind).inc()
                 yield event
@@ -145,6 +148,15 @@ class Services:
         self.registry.close()
         self.jobs.close()
         self.access.close()
+
+
+def _with_wait(event: AnswerEvent, ahead: int) -> AnswerEvent:
+    """Return the evidence, with a note that the model's reading of it must wait where it must."""
+    answer = event.answer
+    if not ahead or answer is None or answer.gate is None or not answer.gate.passed:
+        return event
+    note = f"Waiting for the model: {ahead} {'question is' if ahead == 1 else 'questions are'} ahead."
+    return replace(event, answer=replace(answer, warnings=(*answer.warnings, note)))
 
 
 def build(loaded: Loaded) -> Services:
@@ -182,6 +194,7 @@ def build(loaded: Loaded) -> Services:
         answerer=Answerer(generations, searcher, engines.chat(), clock),
         embedder=engines.embedder(priority="background"),
         engines=engines,
+        turns=engines.turns,
         access=Access(connect, clock=clock),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),
     )

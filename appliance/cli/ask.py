@@ -54,6 +54,7 @@ class _Paper:
         self._waiting = aside.status("The model reads the evidence…")
         self._sentences = 0
         self._kind = ""
+        self._noted: set[str] = set()
         self.done = False
 
     def take(self, event: Event) -> None:
@@ -76,8 +77,15 @@ class _Paper:
             self._card(evidence)
         if not answer.evidence:
             self._screen.print("No lines bear on this question.\n")
+        self._notes(answer)
         if self._screen.is_terminal:
             self._waiting.start()
+
+    def _notes(self, answer: Answer) -> None:
+        for warning in answer.warnings:
+            if warning not in self._noted:
+                self._noted.add(warning)
+                self._screen.print(Text(f"note: {warning}", style="yellow"))
 
     def _card(self, evidence: Evidence) -> None:
         mark = "verified" if evidence.verified else "not verified"
@@ -110,8 +118,7 @@ class _Paper:
         self.done = True
         if answer.gate is not None and not answer.gate.passed:
             self._screen.print(Text(f"No prose: {answer.gate.reason}", style="yellow"))
-        for warning in answer.warnings:
-            self._screen.print(Text(f"note: {warning}", style="yellow"))
+        self._notes(answer)
         read = "; ".join(freshness(fresh) for fresh in answer.freshness)
         times = ", ".join(f"{name.removesuffix('_ms')} {_time(spent)}" for name, spent in answer.timings.items())
         by = f"{answer.model}; " if answer.model else ""

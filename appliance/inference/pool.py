@@ -6,6 +6,7 @@ from appliance.errors import NotFound
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineHealth, EngineInfo, Priority, Role
+from appliance.inference.turns import ChatInTurn, Turns
 
 OFF = "none"
 AUTO = "auto"
@@ -18,13 +19,15 @@ class EnginePool:
         self._paths = paths
         self._catalog = catalog
         self._settings = settings
+        self.turns = Turns(slots=settings.chat.slots, waiting=settings.chat.waiting)
 
-    def chat(self) -> EngineClient | None:
-        """Return the chat model's client, or None when the settings say ``none``.
+    def chat(self) -> ChatInTurn | None:
+        """Return the chat model, asked in turn by all who have it from here, or None when the settings say ``none``.
 
-        The client is there before its engine is: while nothing runs, its calls raise `EngineUnavailable` with the remedy.
+        It is there before its engine is: while nothing runs, its calls raise `EngineUnavailable` with the remedy.
         """
-        return self._client("chat", self._settings.chat.model, context=self._settings.chat.context)
+        client = self._chat_client()
+        return None if client is None else ChatInTurn(client, self.turns)
 
     def embedder(self, *, priority: Priority = "interactive") -> EngineClient | None:
         """Return the embedder's client, or None when the settings say ``none``; else as `chat`.
@@ -35,10 +38,13 @@ class EnginePool:
 
     async def health(self, role: Role) -> EngineHealth:
         """Return how the engine for *role* is; ``off`` when the settings say ``none``."""
-        client = self.chat() if role == "chat" else self.embedder()
+        client = self._chat_client() if role == "chat" else self.embedder()
         if client is None:
             return EngineHealth("off", f"The setting {role}.model is `none`.")
         return await client.health()
+
+    def _chat_client(self) -> EngineClient | None:
+        return self._client("chat", self._settings.chat.model, context=self._settings.chat.context)
 
     def _client(self, role: Role, name: str, *, context: int, priority: Priority = "interactive") -> EngineClient | None:
         if name == OFF:

@@ -39,6 +39,12 @@ def test_switches_of_the_test_suite_are_no_settings(tmp_path: Path) -> None:
     assert load(tmp_path, env=switches).settings == load(tmp_path).settings
 
 
+def test_an_empty_variable_sets_nothing(tmp_path: Path) -> None:
+    """Files of variables often name all of them; an empty data directory would be wherever a command is called."""
+    empty = dict.fromkeys(("SKELLIG_DATA", "SKELLIG_WEB__PORT", "SKELLIG_WEB__SOCKET", "SKELLIG_CONFIG", "SKELLIG_X"), "")
+    assert load(tmp_path, env=empty) == load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("file", "env", "says"),
     [

@@ -74,6 +74,18 @@ def test_an_answer_is_the_evidence_then_the_reading_then_what_was_struck(applian
     assert "evidence 80 ms, total 9.5 s" in ran.out
 
 
+def test_what_an_answer_lacks_or_waits_for_is_said_when_it_is_known_and_once(appliance: ScriptedServer, line: Line) -> None:
+    stale = "The embedder is not ready."
+    waits = "Waiting for the model: 2 questions are ahead."
+    late = "The model broke off."
+    card, whole = CARD | {"warnings": [stale, waits]}, WHOLE | {"warnings": [stale, late]}
+    appliance.replies["POST /api/v1/ask"] = events(("evidence", card), ("sentence", SENTENCE), ("done", whole))
+    out = line("ask", "?").out
+    places = [out.index(text) for text in (f"note: {stale}", f"note: {waits}", "The model's reading", f"note: {late}")]
+    assert places == sorted(places)
+    assert out.count("note: ") == 3
+
+
 def test_an_answer_never_calls_prose_verified(appliance: ScriptedServer, line: Line) -> None:
     """Only places are checked; a sentence may be wrong."""
     appliance.replies["POST /api/v1/ask"] = events(("evidence", CARD), ("sentence", SENTENCE), ("done", WHOLE))
