@@ -4,6 +4,7 @@ Everything is refused that is not let in here, addresses that do not exist among
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -22,6 +23,8 @@ from appliance.access.principal import Permission, Principal
 from appliance.config import Web
 from appliance.errors import Forbidden, Unauthenticated
 from appliance.web.requests import address_of, wants_page
+
+_HOST: Final = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]*)?")
 
 PUBLIC: Final = frozenset(
     {
@@ -149,8 +152,9 @@ def _check_origin(headers: Headers, *, with_session: bool) -> None:
 
 
 def _host_name(host: str) -> str:
-    name = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
+    """Return the name in a ``Host`` header, or "" for one that is no name with at most a port."""
+    match = _HOST.fullmatch(host)
+    return (match["literal"] or match["name"]).lower() if match else ""
 
 
 def _to_login(path: str, query: bytes) -> ASGIResponse:
