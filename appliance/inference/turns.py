@@ -64,9 +64,8 @@ class Turns:
                 self._served += 1
                 turn.admitted = True
             elif len(self._waiting) >= self._limit:
-                raise EngineUnavailable(
-                    f"the model is busy: {len(self._waiting)} questions wait; ask again, or use the evidence."
-                )
+                wait = "1 question waits" if self._limit == 1 else f"{self._limit} questions wait"
+                raise EngineUnavailable(f"the model is busy: {wait}; ask again, or use the evidence.")
             else:
                 self._waiting.append(turn)
         return turn

@@ -96,6 +96,18 @@ def test_who_comes_when_enough_wait_is_refused_at_once_with_how_many_wait() -> N
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(("waiting", "said"), [(0, "0 questions wait"), (1, "1 question waits"), (2, "2 questions wait")])
+def test_a_refusal_counts_in_words(waiting: int, said: str) -> None:
+    async def scenario() -> None:
+        crowd = Crowd(Turns(slots=1, waiting=waiting))
+        await crowd.come(*range(waiting + 1))
+        with pytest.raises(EngineUnavailable, match=f"the model is busy: {said};"):
+            await crowd.turns.turn().__aenter__()
+        await crowd.leave(*range(waiting + 1))
+
+    asyncio.run(scenario())
+
+
 def test_how_many_are_ahead_is_told_only_to_those_who_would_wait() -> None:
     async def scenario() -> None:
         crowd = Crowd(Turns(slots=2, waiting=2))
