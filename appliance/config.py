@@ -59,7 +59,7 @@ class Index(Section):
 
     max_file_bytes: int = Field(1_000_000, ge=1024, description="Larger files are left out, and named as such.")
     max_line_bytes: int = Field(20_000, ge=256, description="A file with a longer line is left out, as `long-line`.")
-    parse_seconds: float = Field(5.0, gt=0, description="Longest parse of one file.")
+    parse_seconds: float = Field(2.0, gt=0, description="Processor seconds for the parse of one file.")
     worker_memory: int = Field(1_000_000_000, ge=200_000_000, description="Bytes of memory of one parser process.")
     workers: int | None = Field(None, ge=1, description="Parser processes; default: one a core.")
 

@@ -15,6 +15,7 @@ from appliance.codeintel.parse.references import references
 from appliance.codeintel.parse.symbols import Scope, SymbolFinder
 from appliance.codeintel.parse.text import SourceText
 from appliance.codeintel.parse.tokens import tokenize
+from appliance.errors import MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
 _HEAD = 400  # lines in which imports count as the head of the file
@@ -28,7 +29,10 @@ def facts(task: BlobTask) -> BlobFacts:
     language = language_of(task.path, text.source[:_LOOKED_AT])
     if language not in LANGUAGES:
         return _by_lines(text, decoded.encoding, language, problem="")
-    captures = grammar(language).captures(text.source)
+    try:
+        captures = grammar(language).captures(text.source)
+    except MalformedContent:
+        return _by_lines(text, decoded.encoding, language, problem="parse-nest")
     found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
     spans = [
         Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)

@@ -19,12 +19,13 @@ _CODE: Final = frozenset({"function", "method", "constructor"})
 _SCOPES: Final = _CLASS_LIKE | _CODE | {"module", "namespace", "type"}
 _VALUES: Final = frozenset({"variable", "constant", "field", "property"})
 _VAGUE: Final = ("export", "variable", "field", "class")  # of two captures of one node the more telling counts
-_TRAILER = re.compile(r"(?:=>|[\s{:=;,])+\Z")
+_TRAILER = " {:=;,"
 _SIGNATURE = 300
 _LOOKED_AT = 1500  # bytes of a head
 _QUALNAME = 400  # a nest of 200,000 functions would otherwise spell 40 GB of names
 _BY_LINE: Final = frozenset({"ruby", "lua"})  # an empty body is no node there
-_PREFIX = re.compile(r"[^;{}()=]{0,80}")
+_FARTHEST = 80  # bytes from the line's start to a node whose first words stand before it
+_PREFIX = re.compile(r"[^;{}()=]*")
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 
 
@@ -155,7 +156,7 @@ class SymbolFinder:
     def _signature(self, node: Node, row: int, kind: str) -> str:
         text, start = self._text, node.start_byte
         line = text.offsets[row]
-        if _PREFIX.fullmatch(text.cut(line, start)[:100]):
+        if start - line <= _FARTHEST and _PREFIX.fullmatch(text.cut(line, start)):
             start = line  # `export default`, `const`, `pub` and `template<…>` stand before the node
         if kind not in _SCOPES:
             return _one_line(text.cut(start, min(start + _LOOKED_AT, text.offsets[row + 1])))
@@ -227,5 +228,6 @@ def _body(node: Node) -> Node | None:
 
 def _one_line(head: str) -> str:
     line = " ".join(head[:_LOOKED_AT].split())
-    line = _TRAILER.sub("", line)
+    while (shorter := line.rstrip(_TRAILER).removesuffix("=>")) != line:
+        line = shorter
     return line if len(line) <= _SIGNATURE else line[: _SIGNATURE - 1] + "…"

@@ -1,5 +1,7 @@
 """What one pass finds in a blob."""
 
+import time
+
 import pytest
 
 from appliance.codeintel.facts import BlobTask
@@ -245,6 +247,29 @@ def test_a_file_without_a_line_has_no_chunk() -> None:
 def test_facts_by_lines_say_why() -> None:
     found = facts_by_lines(BlobTask(BlobId("0" * 40), "a.py", b"def f(): pass\n"), problem="parse-crash")
     assert (found.language, found.problem, found.symbols, len(found.chunks)) == ("python", "parse-crash", (), 1)
+
+
+@pytest.mark.parametrize(("calls", "problem"), [(900, ""), (1100, "parse-nest")])
+def test_a_tree_deeper_than_any_that_somebody_wrote_is_not_walked(calls: int, problem: str) -> None:
+    """A call is two levels, and so are the file and its one statement. Of what a query finds time grows with the square."""
+    found = parsed("a.js", b"f(\n" * calls + b")\n" * calls)
+    assert (found.problem, len(found.references)) == (problem, 0 if problem else calls)
+    assert {line for chunk in found.chunks for line in range(chunk.start_line, chunk.end_line + 1)} == {
+        *range(1, 2 * calls + 1)
+    }
+
+
+@pytest.mark.parametrize(("pieces", "problem"), [(19_000, ""), (21_000, "parse-nest")])
+def test_a_file_that_is_no_syntax_is_not_searched_for_definitions(pieces: int, problem: str) -> None:
+    assert parsed("a.py", b"(\n" * pieces).problem == problem
+
+
+def test_many_definitions_on_a_line_cost_as_much_as_on_many() -> None:
+    """Each once copied and combed its whole line: together that grows with the square."""
+    started = time.process_time()
+    found = parsed("a.h", b"enum e {" + b"a," * 100_000 + b"};\n")
+    assert len(found.symbols) == 100_001
+    assert time.process_time() - started < 5.0
 
 
 @pytest.mark.parametrize(
