@@ -20,7 +20,7 @@ _NICENESS = 5
 def main(arguments: list[str]) -> None:
     """Serve batches until the input ends. *arguments*: bytes of memory, processor seconds for one file."""
     memory, seconds = int(arguments[0]), float(arguments[1])
-    os.nice(_NICENESS)
+    os.nice(_NICENESS)  # it counts within the worker's session, which this process shares
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # nothing but frames may reach the pool
     ChildLimits(memory=memory, file_size=0).apply()

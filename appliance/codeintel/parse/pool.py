@@ -24,7 +24,8 @@ from appliance.ids import BlobId
 
 _ROOT = Path(__file__).parents[3]
 _START_SECONDS = 60.0
-_PATIENCE = 10  # times the processor seconds of one file: how long a child may be silent on a busy machine
+_SILENT_SECONDS = 60.0  # how long a child may say nothing beside
+_PATIENCE = 10  # times the processor seconds that it may take: others may have the cores, and go before it
 _BATCH_BYTES = 400_000
 _BATCH_TASKS = 100
 _PIPE: Final = 1 << 20
@@ -48,7 +49,8 @@ class ParserPool:
         """Yield the facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
 
         A child that dies or overruns costs only the file that it was at: that one is tried once more unless it took too
-        long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout".
+        long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout". So the worst of files costs
+        the processor seconds of the limits twice, and the start of two processes.
         """
         source = iter(tasks)
         again: deque[Work] = deque()  # what a child did not get to
@@ -169,6 +171,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            apart=False,
         )
         self._process = process
         self.output = process.stdout.fileno() if process.stdout else -1
@@ -191,7 +194,7 @@ class _Child:
         del self._buffer[:expected]
 
     def _extend(self) -> None:
-        self.deadline = time.monotonic() + self._limits.parse_seconds * _PATIENCE
+        self.deadline = time.monotonic() + _SILENT_SECONDS + self._limits.parse_seconds * _PATIENCE
 
     def _read(self) -> bytes:
         if time.monotonic() < self.deadline or select.select([self.output], [], [], 0)[0]:
