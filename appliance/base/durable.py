@@ -64,10 +64,12 @@ def sync_filesystem(path: Path) -> None:
 
 
 def make_directory(path: Path, *, mode: int = 0o700) -> Path:
-    """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written."""
+    """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written, or `DiskFull`."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as exc:
+        if isinstance(found := of_system(exc, str(path)), StorageFault):
+            raise found from exc
         raise HostUnfit(
             f"The folder {path} cannot be created: {exc.strerror}.",
             remedy="Choose another with --data or SKELLIG_DATA.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.base.clock import Clock
-from appliance.base.durable import make_directory
+from appliance.base.durable import make_directory, storage_errors
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.source.base import Source
@@ -173,7 +173,8 @@ class Registry:
         """Open the source of *repo*; the caller closes it. Raise what `open_source` raises."""
         mirror = self._mirror(repo)
         make_directory(mirror.parent)
-        return open_source(repo.source, mirror=mirror, limits=self._limits)
+        with storage_errors(mirror):
+            return open_source(repo.source, mirror=mirror, limits=self._limits)
 
     def close(self) -> None:
         """Close the connection."""
@@ -182,6 +183,10 @@ class Registry:
     def _probe(self, repo: Repo) -> None:
         mirror = self._mirror(repo)
         make_directory(mirror.parent)
+        with storage_errors(mirror.parent):
+            self._try(repo, mirror)
+
+    def _try(self, repo: Repo, mirror: Path) -> None:
         aside = Path(tempfile.mkdtemp(prefix=".probe-", dir=mirror.parent))  # whoever tidies takes a mirror without a repo
         try:
             source = open_source(repo.source, mirror=aside / mirror.name, limits=self._limits)

@@ -204,10 +204,12 @@ def _make_store(mirror: Path) -> Path:
     durable.make_directory(mirror)
     aside = Path(tempfile.mkdtemp(prefix=".folder-", dir=mirror))
     try:
+        config = CONFIG.format(format="sha1")
+        (aside / "config").write_text(config, encoding="ascii")  # before git too: it does not say that the disk is full
         done = proc.run(("git", "init", "--quiet", "--bare", "--template=", str(aside)), timeout=30, env=environment(aside))
         if done.code:
             raise StorageFault("A repository for the folder cannot be made.", path=str(mirror))
-        (aside / "config").write_text(CONFIG.format(format="sha1"), encoding="ascii")
+        (aside / "config").write_text(config, encoding="ascii")
         with contextlib.suppress(OSError):  # another process was first
             aside.rename(store)
     finally:

@@ -149,7 +149,10 @@ class Child:
 
 def broken() -> MalformedContent:
     """Return the error for a repository that git gives up on."""
-    return MalformedContent("Git could not read the repository.", remedy="Run `git fsck` in it: objects may be damaged.")
+    return MalformedContent(
+        "Git could not read the repository.",
+        remedy="Look whether it is still there. If so, run `git fsck` in it: objects may be damaged.",
+    )
 
 
 def stuck() -> DeadlineExceeded:

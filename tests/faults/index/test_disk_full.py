@@ -78,3 +78,20 @@ def test_vectors_on_a_full_disk_end_as_such_and_searches_keep_what_was_published
     bench.fill(repo, FakeEmbedder(dimensions=384))
     assert bench.generation(repo).info.completeness == 1.0
     bench.close()
+
+
+@pytest.mark.parametrize("kind", ["repository", "folder"])
+def test_adding_to_a_full_disk_says_so_and_works_once_there_is_room(small_disk: Path, tmp_path: Path, kind: str) -> None:
+    source = make_repo(tmp_path, {"a.py": "a = 1\n"})
+    if kind == "folder":
+        source = tmp_path / "plain"
+        source.mkdir()
+        (source / "a.py").write_text("a = 1\n")
+    bench = IndexBench(small_disk / "data")
+    bench.registry.add_project("other")  # the project of the new repository is there, its folder is not
+    ballast = fill_up(small_disk, leave=0)
+    with pytest.raises(DiskFull):
+        bench.add(source, project="other")
+    ballast.unlink()
+    assert bench.index(bench.add(source, project="other")).files == 1
+    bench.close()
