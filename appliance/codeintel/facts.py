@@ -4,7 +4,7 @@ These are msgspec structs and not dataclasses because a large repository holds a
 the parser processes and are made and encoded ten times faster. Lines are 1-based and inclusive everywhere.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ SymbolKind = Literal[
 ]  # fmt: skip
 ReferenceKind = Literal["call", "name", "type", "inherit"]
 Encoding = Literal["utf-8", "utf-16", "latin-1"]
+UNSURE: Final = frozenset({"parse-timeout", "parse-crash"})  # problems that may be the machine's and not the file's
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):

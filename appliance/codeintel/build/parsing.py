@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from appliance.base.clock import Clock
 from appliance.codeintel.build.staging import Missing, Staging
-from appliance.codeintel.facts import BlobTask
+from appliance.codeintel.facts import UNSURE, BlobTask
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.source.base import Source
@@ -17,6 +17,11 @@ from appliance.ids import BlobId
 
 _COMMIT_ROWS = 200
 _COMMIT_S = 1.0  # a killed process loses at most this much work
+
+
+def tried_under(limits: Index, *, recipe: str) -> str:
+    """Return what tells a try to parse a file from one that may go better: with other limits, or another parser."""
+    return f"{recipe}/{limits.parse_seconds}/{limits.worker_memory}"
 
 
 @dataclass(slots=True)
@@ -44,6 +49,7 @@ class FactFinder:
         self._source = source
         self._limits = limits
         self._recipe = recipe
+        self._trying = tried_under(limits, recipe=recipe)
         self._clock = clock
         self._rows: list[BlobRow] = []
         self._waiting: dict[BlobId, str] = {}  # handed to the pool: hint by blob
@@ -52,8 +58,10 @@ class FactFinder:
     def run(self, *, progress: Progress, check: Check) -> int:
         """Read, judge and parse; return how many blobs were parsed. What was found is committed every second.
 
-        No parser process is started when nothing is missing.
+        A file whose parser died or took too long at its last time is tried once more, a few times in all. No parser process
+        is started when nothing is missing.
         """
+        self._store.try_again(limits=self._trying)
         missing = self._staging.find_missing(recipe=self._recipe)
         tally = _Tally(last_commit=self._clock.monotonic())
         if not missing:
@@ -70,7 +78,8 @@ class FactFinder:
     def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
         progress("parse", tally.done, total)
         for blob, facts in pool.map(self._tasks()):
-            self._rows.append(BlobRow(blob, self._waiting.pop(blob), pack_facts(facts)))
+            unsure = self._trying if facts.problem in UNSURE else ""
+            self._rows.append(BlobRow(blob, self._waiting.pop(blob), pack_facts(facts), unsure=unsure))
             tally.parsed += 1
             tally.done += 1
             if len(self._rows) >= _COMMIT_ROWS or self._clock.monotonic() - tally.last_commit >= _COMMIT_S:

@@ -14,7 +14,7 @@ from appliance.base.log import get
 from appliance.base.paths import DataPaths
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.finishing import finish
-from appliance.codeintel.build.parsing import FactFinder
+from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
@@ -48,6 +48,7 @@ class Indexer:
         self._clock = clock
         self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
+        self._trying = tried_under(limits, recipe=self._facts_recipe)
 
     def index(self, repo: RepoId, *, progress: Progress, check: Check) -> GenerationInfo:
         """Publish a generation of the newest state of *repo*'s branch and return what it holds.
@@ -101,10 +102,11 @@ class Indexer:
         now = store.published(repo.id)
         try:
             found = store.same_tree(snapshot.tree, repo=repo.id, recipe=recipe)
-            if found is None or "unreadable" in found[1].left_out:
+            if found is None:
                 return None
             folder, like = found
-            Generation(store.paths.generations / folder, like)
+            if self._may_go_better(store, Generation(store.paths.generations / folder, like)):
+                return None
             current = store.info(now.generation) if now is not None and now.folder == folder else None
         except StoreCorrupt:
             return None
@@ -120,6 +122,11 @@ class Indexer:
             created_at=self._clock.now(),
         )
         return info if store.publish(info, folder=folder, recipe=recipe, adopt=True) else None
+
+    def _may_go_better(self, store: CodeStore, generation: Generation) -> bool:
+        """Return whether the same tree may give more now: a file could not be read, or is worth another try."""
+        files, unsure = generation.files, store.unsure(limits=self._trying)
+        return "unreadable" in generation.info.left_out or not unsure.isdisjoint(zip(files.blobs, files.hints, strict=True))
 
     def _built(
         self,

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -20,6 +21,8 @@ from appliance.ids import BlobId, GenerationId, RepoId
 
 _ENCODER = msgspec.msgpack.Encoder()
 _FACTS = msgspec.msgpack.Decoder(BlobFacts)
+MOST_TRIES: Final = 3  # for a file whose parser died or took too long
+_WORTH_A_TRY: Final = "FROM unsure WHERE tries < ? OR limits <> ?"
 _ZLIB_LEVEL = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
 
 
@@ -27,7 +30,8 @@ _ZLIB_LEVEL = 1  # 130 MB/s and a third of the size; higher levels cost more tha
 class BlobRow:
     """What is known of one blob: its facts, or the *reason* why it is left out.
 
-    ``hint`` is the language that the path alone suggests: the same bytes are parsed once for each.
+    ``hint`` is the language that the path alone suggests: the same bytes are parsed once for each. ``unsure``: under these
+    limits its syntax could not be used, which may not have been the file's fault.
     """
 
     blob: BlobId
@@ -35,6 +39,7 @@ class BlobRow:
     facts: bytes = b""
     reason: str = ""
     detail: str = ""
+    unsure: str = ""
 
 
 _INFO = msgspec.msgpack.Decoder(GenerationInfo)
@@ -95,6 +100,27 @@ class CodeStore:
                 "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?)",
                 [(recipe, row.blob, row.hint, row.reason, row.detail, row.facts) for row in rows],
             )
+            conn.executemany(
+                "DELETE FROM unsure WHERE blob = ? AND hint = ?", [(row.blob, row.hint) for row in rows if not row.unsure]
+            )
+            conn.executemany(
+                "INSERT INTO unsure VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET limits = excluded.limits,"
+                " tries = CASE limits WHEN excluded.limits THEN tries + 1 ELSE 1 END",
+                [(row.blob, row.hint, row.unsure) for row in rows if row.unsure],
+            )
+
+    def unsure(self, *, limits: str) -> set[tuple[str, str]]:
+        """Return blob and hint of whatever is worth another try under *limits*: `MOST_TRIES` under the same ones in all."""
+        with self._db.read() as conn:
+            return {(row[0], row[1]) for row in conn.execute(f"SELECT blob, hint {_WORTH_A_TRY}", (MOST_TRIES, limits))}
+
+    def try_again(self, *, limits: str) -> None:
+        """Forget the facts of all that is worth another try under *limits*."""
+        with self._db.write() as conn:
+            conn.execute(
+                f"DELETE FROM blobs WHERE (blob, hint) IN (SELECT blob, hint {_WORTH_A_TRY})",  # noqa: S608 - a literal
+                (MOST_TRIES, limits),
+            )
 
     def forget_facts(self, *, used: AbstractSet[tuple[str, str]], everything: bool) -> int:
         """Forget, and overwrite, the facts of all but the *used* pairs of blob and hint; return of how many.
@@ -107,6 +133,7 @@ class CodeStore:
             rows = conn.execute("SELECT rowid, blob, hint FROM blobs WHERE reason = '' OR ?", (everything,)).fetchall()
             gone = [(row[0],) for row in rows if everything or (row[1], row[2]) not in used]
             conn.executemany("DELETE FROM blobs WHERE rowid = ?", gone)
+            conn.execute("DELETE FROM unsure WHERE (blob, hint) NOT IN (SELECT blob, hint FROM blobs)")
         return len(gone)
 
     def shrink(self) -> None:

@@ -40,6 +40,15 @@ CREATE TABLE vector_tables (
   version INTEGER NOT NULL
 );
 """,
+    """
+CREATE TABLE unsure (
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  limits TEXT NOT NULL,
+  tries INTEGER NOT NULL,
+  PRIMARY KEY (blob, hint)
+) WITHOUT ROWID;
+""",
 )
 
 # Written while a tree is listed, read by the finishing process, then removed.
