@@ -20,7 +20,7 @@ from appliance.codeintel import registry as registered
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.registry import Registry
+from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Answer, AnswerEvent, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
@@ -37,7 +37,7 @@ from appliance.ops.health import Health, Probe, State, Verdict
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
 
-MIGRATIONS: Final = (queue_schema.SCHEMA, desk.SCHEMA, registered.SCHEMA)
+MIGRATIONS: Final = (queue_schema.SCHEMA, desk.SCHEMA, *registered.MIGRATIONS)
 WORKER: Final = "worker"
 CLI_KEY: Final = "cli.key"
 DEFAULT_PROJECT: Final = "default"
@@ -322,19 +322,23 @@ def work(services: Services, stop: threading.Event) -> None:
 
 
 def mend(services: Services, *, again: bool = True) -> None:
-    """Ask for an index where one is damaged, and for vectors where some are missing, unless that is under way.
+    """Ask for an index where one is damaged or the next attempt is due, and for vectors where some are missing.
 
-    Without *again* only for what was not tried in vain already: not for an index whose last job failed, nor for vectors
-    while no engine could make them, nor for those that it refused. A damaged index is noted in the registry.
+    What is under way is not asked for. Without *again* only what was not tried in vain already: not the index of a repo
+    that failed before it is due, nor vectors while no engine could make them, nor those that it refused. A damaged index is
+    noted in the registry.
     """
     for repo in services.registry.repos():
+        if _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True):
+            services.index(repo.id)
         try:
             info = services.generations.published(repo.id).info
         except NotFound:
             continue
         except StoreCorrupt as exc:
             _log.error("index.damaged", repo=repo.id, reason=exc.message)
-            services.registry.attempted(repo.id, exc)
+            if not repo.error:
+                services.registry.attempted(repo.id, exc)
             if _may(services, "index", repo.id, again=again):
                 services.index(repo.id)
             continue
@@ -346,6 +350,12 @@ def mend(services: Services, *, again: bool = True) -> None:
         missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
         if missing > 0 and _may(services, "embed", repo.id, again=True) and _can_embed(services, again=again):
             services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
+
+
+def _is_due(repo: Repo, *, now: float) -> bool:
+    if repo.last_attempt is None or repo.next_attempt is None:
+        return False
+    return now >= repo.next_attempt or now < repo.last_attempt  # then the clock was set back
 
 
 def _may(services: Services, kind: str, repo: RepoId, *, again: bool) -> bool:

@@ -198,6 +198,8 @@ class RepoOut(Output):
     error: str = Field(description="The code of the last attempt's error, or nothing.")
     message: str
     remedy: str
+    failures: int = Field(description="Attempts that failed since one went well.")
+    next_attempt: float | None = Field(description="From when on it is tried again by itself; null: nothing failed.")
     index: IndexOut | None
     job: JobOut | None
 
@@ -217,6 +219,8 @@ class RepoOut(Output):
             error=repo.error,
             message=display(repo.message),
             remedy=display(repo.remedy),
+            failures=repo.failures,
+            next_attempt=repo.next_attempt,
             index=index,
             job=None if job is None else JobOut.of(job),
         )

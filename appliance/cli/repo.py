@@ -1,6 +1,7 @@
 """``skellig repo``: which repositories are indexed, and how that goes."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -190,8 +191,15 @@ def _how(repo: Repo) -> Text:
     if repo.job is not None and not repo.job.ended:
         line.append(f"  {_work(repo.job)}", style="yellow")
     if repo.error:
-        line.append(f"  last attempt failed: {repo.message} {repo.remedy} [{repo.error}]", style="red")
+        line.append(f"  last attempt failed: {repo.message} {repo.remedy} [{repo.error}]{_next(repo)}", style="red")
     return line
+
+
+def _next(repo: Repo) -> str:
+    if repo.next_attempt is None:
+        return ""
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(repo.next_attempt))
+    return f" {output.counted(repo.failures, 'failure')} so far, next attempt after {at}."
 
 
 def _lag(behind: int | None) -> str:

@@ -58,6 +58,8 @@ class Repo(msgspec.Struct):
     remedy: str
     index: Index | None
     job: Job | None
+    failures: int = 0
+    next_attempt: float | None = None
 
 
 class LeftOut(msgspec.Struct):

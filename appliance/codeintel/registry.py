@@ -39,7 +39,11 @@ CREATE TABLE IF NOT EXISTS repos (
   UNIQUE (project, name)
 );
 """
+FAILURES = "ALTER TABLE repos ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
+MIGRATIONS = (SCHEMA, FAILURES)
 _LONGEST_NAME = 100
+_FIRST_PAUSE_S = 300.0
+_LONGEST_PAUSE_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """One repository, or plain folder, and how its last attempt went: ``error`` is a code of `appliance.errors`, or ""."""
+    """One repository, or plain folder, and how its last attempt went: ``error`` is a code of `appliance.errors`, or "".
+
+    ``failures`` counts the attempts that failed since one went well.
+    """
 
     id: RepoId
     project: ProjectId
@@ -65,10 +72,18 @@ class Repo:
     error: str
     message: str
     remedy: str
+    failures: int = 0
+
+    @property
+    def next_attempt(self) -> float | None:
+        """The moment from which on a repo that failed is tried again by itself: each time twice as far off; else None."""
+        if self.last_attempt is None or not self.failures:
+            return None
+        return self.last_attempt + min(_FIRST_PAUSE_S * (1 << min(self.failures - 1, 16)), _LONGEST_PAUSE_S)
 
 
 class Registry:
-    """Safe to use from many threads. *conn* belongs to it alone; its tables are `SCHEMA`."""
+    """Safe to use from many threads. *conn* belongs to it alone; its tables are those of `MIGRATIONS`."""
 
     def __init__(self, conn: sqlite3.Connection, *, paths: DataPaths, limits: Index, clock: Clock) -> None:
         self._db = Guarded(conn)
@@ -159,13 +174,14 @@ class Registry:
         with self._db.write() as conn:
             if error is None:
                 conn.execute(
-                    "UPDATE repos SET last_attempt = ?1, last_success = ?1, error = '', message = '', remedy = ''"
-                    " WHERE id = ?2",
+                    "UPDATE repos SET last_attempt = ?1, last_success = ?1, error = '', message = '', remedy = '',"
+                    " failures = 0 WHERE id = ?2",
                     (now, repo),
                 )
             else:
                 conn.execute(
-                    "UPDATE repos SET last_attempt = ?, error = ?, message = ?, remedy = ? WHERE id = ?",
+                    "UPDATE repos SET last_attempt = ?, error = ?, message = ?, remedy = ?, failures = failures + 1"
+                    " WHERE id = ?",
                     (now, error.code, error.message, error.remedy, repo),
                 )
 
@@ -226,6 +242,7 @@ def _repo(row: sqlite3.Row) -> Repo:
         error=row["error"],
         message=row["message"],
         remedy=row["remedy"],
+        failures=row["failures"],
     )
 
 

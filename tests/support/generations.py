@@ -10,7 +10,7 @@ from appliance.codeintel.build.finish import build
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.facts import BlobFacts, Chunk, Symbol
 from appliance.codeintel.parse.tokens import tokenize
-from appliance.codeintel.registry import SCHEMA
+from appliance.codeintel.registry import MIGRATIONS
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
 from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
 from appliance.codeintel.store.generation import GenerationInfo
@@ -78,5 +78,5 @@ def data_at(path: Path) -> DataPaths:
     """Return a data directory at *path* with an empty ``global.db`` that has the registry's tables."""
     paths = DataPaths(path)
     path.mkdir(parents=True, exist_ok=True)
-    connect(paths.global_db, migrations=(SCHEMA,)).close()
+    connect(paths.global_db, migrations=MIGRATIONS).close()
     return paths

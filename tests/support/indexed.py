@@ -16,7 +16,7 @@ from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.registry import SCHEMA, Registry, Repo
+from appliance.codeintel.registry import MIGRATIONS, Registry, Repo
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.generations import Generations
@@ -33,7 +33,7 @@ class Indexed:
         self.clock = SystemClock()
         self.limits = limits or Index(workers=1)
         self.registry = Registry(
-            connect(self.paths.global_db, migrations=(SCHEMA,)), paths=self.paths, limits=self.limits, clock=self.clock
+            connect(self.paths.global_db, migrations=MIGRATIONS), paths=self.paths, limits=self.limits, clock=self.clock
         )
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
         known = {project.name: project for project in self.registry.projects()}

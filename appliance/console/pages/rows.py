@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from appliance.base.paths import display
 from appliance.codeintel.registry import Repo
-from appliance.console.text import count
+from appliance.console.text import absolute, count
 from appliance.errors import NotFound, StoreCorrupt
 from appliance.jobs.queue import Job
 from appliance.services import Services
@@ -90,7 +90,7 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
         source=display(str(repo.source)),
         branch=info.branch if info is not None else repo.branch or "",
         commit=info.commit if info is not None else "",
-        error=repo.message if repo.error else "",
+        error=f"{repo.message}{_next(repo)}" if repo.error else "",
         remedy=repo.remedy,
         indexed=info is not None,
         indexed_at=info.created_at if info is not None else 0.0,
@@ -101,6 +101,12 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
         behind=fresh.behind if fresh is not None else None,
         running=running,
     )
+
+
+def _next(repo: Repo) -> str:
+    if repo.next_attempt is None:
+        return ""
+    return f" {count(repo.failures, 'failure')} so far, next attempt after {absolute(repo.next_attempt)}."
 
 
 def job_row(job: Job, *, names: dict[str, str]) -> JobRow:

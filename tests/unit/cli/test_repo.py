@@ -141,12 +141,14 @@ def test_another_repository_of_the_same_name_is_refused(appliance: ScriptedServe
 
 def test_a_list_tells_lag_failure_and_work(appliance: ScriptedServer, line: Line) -> None:
     behind = deepcopy(INDEXED) | {"name": "late", "index": INDEX | {"behind": 3}}
-    failed = INDEXED | {"name": "broken", "error": "not_found", "message": "It is gone.", "remedy": "Bring it back."}
+    failed: dict[str, object] = {**INDEXED, "name": "broken", "error": "not_found", "message": "It is gone."}
+    failed |= {"remedy": "Bring it back.", "failures": 3, "next_attempt": 1_800_000_000.0}
     appliance.replies["GET /api/v1/repos"] = Reply([INDEXED, behind, failed])
     out = " ".join(line("repo", "list").out.split())
     assert "current" in out
     assert "3 commits behind" in out
     assert "last attempt failed: It is gone. Bring it back. [not_found]" in out
+    assert "3 failures so far, next attempt after 2027-01-1" in out
 
 
 def test_a_list_names_the_project_of_each_and_the_id_that_tells_namesakes_apart(

@@ -129,6 +129,23 @@ def test_attempts_are_noted_with_code_message_and_remedy(
     assert registry.repo(repo.id).error == ""
 
 
+def test_each_failure_puts_the_next_attempt_twice_as_far_off_up_to_six_hours(
+    registry: Registry, project: ProjectId, tmp_path: Path, clock: FakeClock
+) -> None:
+    repo = registry.add_repo(project, make_repo(tmp_path, CODE))
+    assert repo.next_attempt is None
+    pauses = []
+    for _ in range(9):
+        registry.attempted(repo.id, DiskFull("No space is left."))
+        noted = registry.repo(repo.id)
+        assert noted.next_attempt is not None
+        pauses.append((noted.next_attempt - clock.now()) / 60)
+    assert pauses == [5, 10, 20, 40, 80, 160, 320, 360, 360]
+    assert registry.repo(repo.id).failures == len(pauses)
+    registry.attempted(repo.id, None)
+    assert (registry.repo(repo.id).failures, registry.repo(repo.id).next_attempt) == (0, None)
+
+
 def test_a_removed_repo_is_gone_and_its_name_is_free(registry: Registry, project: ProjectId, tmp_path: Path) -> None:
     source = make_repo(tmp_path, CODE, name="alpha")
     registry.remove_repo(registry.add_repo(project, source).id)
