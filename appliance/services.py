@@ -281,6 +281,7 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
         if services.embedder is not None:
             services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
+        _tidy_again(services, services.registry.repo(repo).project)
 
     def embed(context: JobContext) -> None:
         embedder = services.embedder
@@ -301,6 +302,13 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         filler.tidy(ProjectId(context.job.key))
 
     return {"index": index, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
+
+
+def _tidy_again(services: Services, project: ProjectId) -> None:
+    """Ask for what could not be tidied at its last time: an index that could not be read may be a former one now."""
+    last = [job for kind in ("tidy", "tidy-vectors") for job in services.jobs.list(kind=kind, key=project, limit=1)]
+    if any(job.state == "failed" for job in last):
+        services.jobs.enqueue("tidy", key=project)
 
 
 def worker_of(services: Services) -> Worker:

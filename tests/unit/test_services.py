@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sqlite
-from appliance.errors import Cancelled, Conflict, NotFound
+from appliance.errors import Cancelled, Conflict, NotFound, StoreCorrupt
 from appliance.ids import RepoId
 from appliance.inference.engines.base import EngineHealth, Role
-from appliance.jobs.queue import Job, JobQueue
+from appliance.jobs.queue import MAX_ATTEMPTS, Job, JobQueue
 from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
 from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, mend, work, worker_of
@@ -169,6 +169,33 @@ def test_a_dropped_repo_leaves_nothing_on_the_disk(services: Services, repo: Rep
     with closing(sqlite.connect(paths.db)) as conn:
         counts = {name: conn.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("blobs", "vector_tables")}  # noqa: S608
     assert counts == {"blobs": 0, "vector_tables": 0}
+
+
+def test_what_could_not_be_tidied_is_tried_again_by_the_next_index(services: Services, repo: RepoId, tmp_path: Path) -> None:
+    """What the removed repository left would stay on the disk until another one is removed."""
+    project = services.registry.repo(repo).project
+    gone = services.registry.add_repo(project, make_repo(tmp_path, {"b.py": "y = 1\n"}, name="gone")).id
+    for each in (repo, gone):
+        services.index(each)
+        run(services, "index")
+    (services.generations.published(repo).folder / "generation.db").write_bytes(b"damaged")
+    services.drop(gone)
+    with pytest.raises(StoreCorrupt):
+        run(services, "tidy")
+    (job,) = services.jobs.list(kind="tidy")
+    services.jobs.recover(worker="test")
+    for _ in range(MAX_ATTEMPTS - 1):
+        services.jobs.lease(worker="test", kinds=["tidy"], seconds=60)
+        services.jobs.recover(worker="test")
+    assert services.jobs.get(job.id).state == "failed"
+    services.index(repo)
+    run(services, "index")
+    assert run(services, "tidy").state == "done"
+    with closing(sqlite.connect(services.paths.project(project).db)) as conn:
+        assert conn.execute("SELECT count(*) FROM blobs").fetchone()[0] == 1
+    services.index(repo)
+    run(services, "index")
+    assert services.jobs.list(kind="tidy")[0].state == "done"
 
 
 def test_a_second_start_on_the_same_data_finds_what_the_first_left(services: Services, repo: RepoId) -> None:

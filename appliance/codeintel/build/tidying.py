@@ -11,7 +11,7 @@ from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.vectors import prune
-from appliance.errors import DiskFull, StorageFault
+from appliance.errors import DiskFull, StorageFault, StoreCorrupt
 from appliance.ids import ProjectId
 
 _PROBE_S = 3600.0  # no look at a repository that is being added takes longer
@@ -22,8 +22,8 @@ _log = get("codeintel.tidy")
 def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None:
     """Forget the facts of every blob that no generation holds; of all blobs when *project* has no repo any more.
 
-    What a repo that was never indexed has cached so far is parsed again. Raise `StoreCorrupt` if a generation cannot be
-    read: nothing is forgotten then.
+    What a repo that was never indexed has cached so far is parsed again. Raise `StoreCorrupt` if a published generation
+    cannot be read: nothing is forgotten then.
     """
     used = {(blob, hint) for blob, hint, _ in _held(store)}
     gone = store.forget_facts(used=used, everything=not registry.repos(project))
@@ -36,7 +36,7 @@ def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None
 
 
 def tidy_vectors(store: CodeStore) -> None:
-    """Forget every vector that no generation uses; raise `StoreCorrupt` if one cannot be read, and forget nothing then."""
+    """Forget every vector that no generation uses. Raise `StoreCorrupt` as `tidy_facts` does: nothing is forgotten then."""
     used = {f"{blob}/{hint}/{version}" for blob, hint, version in _held(store)}
     _log.info("tidy.vectors", forgotten=prune(store, used=used))
 
@@ -51,9 +51,15 @@ def tidy_mirrors(mirrors: Path, registry: Registry, project: ProjectId) -> None:
 
 
 def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
-    """Yield blob, hint and parser version of every file of every generation."""
+    """Yield blob, hint and parser version of every file of every generation, but for former ones that cannot be read."""
     for folder, info in store.generations():
         path = store.paths.generations / folder / "generation.db"
-        with closing(connect_immutable(path)) as conn, store_errors(path):
-            for blob, hint in conn.execute("SELECT blob, hint FROM files"):
-                yield blob, hint, info.parser_version
+        try:
+            with closing(connect_immutable(path)) as conn, store_errors(path):
+                rows = conn.execute("SELECT blob, hint FROM files").fetchall()
+        except StoreCorrupt:
+            published = store.published(info.repo)
+            if published is not None and published.folder == folder:
+                raise
+            rows = []
+        yield from ((blob, hint, info.parser_version) for blob, hint in rows)

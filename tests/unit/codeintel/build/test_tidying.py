@@ -100,3 +100,13 @@ def test_nothing_is_forgotten_while_a_generation_cannot_be_read(site: Indexed) -
     with pytest.raises(StoreCorrupt):
         tidy(site)
     assert facts(site) == before
+
+
+def test_a_former_generation_that_cannot_be_read_holds_nothing_up(site: Indexed, tmp_path: Path) -> None:
+    repo = site.registry.repo("gone")
+    (site.generations.published(repo.id).folder / "generation.db").write_bytes(b"not a database")
+    site.index(repo)
+    site.add(make_repo(tmp_path, {"other.py": "y = 2\n"}, name="stays"))
+    kept = facts(site)
+    tidy(site)
+    assert facts(site) == kept
