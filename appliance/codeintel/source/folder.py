@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,12 @@ import msgspec
 from appliance.base import durable, proc
 from appliance.base.clock import Clock
 from appliance.base.paths import display
-from appliance.codeintel.source.base import Entry, LeftOut, Snapshot
-from appliance.codeintel.source.git import list_tree, locate
+from appliance.codeintel.source.base import LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
-from appliance.codeintel.source.objects import Objects
 from appliance.codeintel.source.scan import Found, Scan, read_inside
+from appliance.codeintel.source.stored import Stored
 from appliance.errors import InvalidInput, NotFound, StorageFault
-from appliance.ids import BlobId, CommitId
+from appliance.ids import CommitId
 
 _REF = "refs/heads/folder"
 _STATE = "folder.json"
@@ -60,16 +59,15 @@ class _Seen:
         return max((file.stamp for file in self.files), default=0) / 1e9
 
 
-class FolderSource:
+class FolderSource(Stored):
     """Implements `Source` on the plain folder *root*; *mirror* is the folder of ours for the bare repository."""
 
     def __init__(self, root: Path, *, mirror: Path, max_bytes: int, clock: Clock) -> None:
+        super().__init__(_make_store(mirror), max_bytes=max_bytes)
         self._root = Path(os.path.realpath(root))
         self._mirror = mirror
         self._max_bytes = max_bytes
         self._clock = clock
-        self._store = _make_store(mirror)
-        self._objects = Objects(self._store, max_bytes=max_bytes)
         self._lock = threading.Lock()
         self._left_out: dict[CommitId, list[LeftOut]] = {}
         self._looked: tuple[float, str] = (float("-inf"), "")
@@ -86,7 +84,7 @@ class FolderSource:
             tree = self._objects.info(f"{state.commit}^{{tree}}")
         if tree is None:
             (self._mirror / _STATE).unlink(missing_ok=True)
-            raise StorageFault("The copy of the folder cannot be read back.", remedy="Refresh it.", path=str(self._store))
+            raise StorageFault("The copy of the folder cannot be read back.", remedy="Refresh it.", path=str(self._git_dir))
         commit = CommitId(state.commit)
         unread = [LeftOut(path, "unreadable", "It changed, or may not be read.") for path in state.unread]
         self._left_out = {commit: seen.left_out + unread}
@@ -99,29 +97,9 @@ class FolderSource:
             raise NotFound(f"{self._root} was not taken in yet.", remedy="Wait for its index job.", branch=branch or "")
         return "", CommitId(state.commit)
 
-    def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
-        """Yield every file of the snapshot; links too, as their text."""
-        return list_tree(self._store, snapshot.tree)
-
     def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
         """Yield what this source left out when it took *snapshot*: ignored, oversize, special, unreadable."""
         return iter(self._left_out.get(snapshot.commit, []))
-
-    def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
-        """Yield the content of *blobs* in their order, from the copy."""
-        return self._objects.read(blobs)
-
-    def blob(self, blob: BlobId) -> bytes:
-        """Return one blob from the copy; raise `NotFound` or `LimitExceeded`."""
-        return self._objects.blob(blob)
-
-    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
-        """Return those of *blobs* that are there and within the limit, asked for all at once."""
-        return self._objects.blobs(blobs)
-
-    def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
-        """Return the blob that stands at *path* in *commit*, or None if no file does."""
-        return locate(self._objects, self._store, commit=commit, path=path)
 
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return 0 while the folder looks as it did when *commit* was taken, else 1; looks again every 15 seconds."""
@@ -136,14 +114,10 @@ class FolderSource:
         state = self._state()
         return 0 if state and state.commit == commit and state.fingerprint == fingerprint else 1
 
-    def close(self) -> None:
-        """End the git processes."""
-        self._objects.close()
-
     def _scan(self) -> _Seen:
         if not self._root.is_dir():
             raise NotFound(f"The folder {self._root} does not exist any more.", remedy="Remove it, or put it back.")
-        scan = Scan(self._root, git_dir=self._store, skip=self._mirror, max_bytes=self._max_bytes)
+        scan = Scan(self._root, git_dir=self._git_dir, skip=self._mirror, max_bytes=self._max_bytes)
         return _Seen(sorted(scan.files(), key=lambda found: found.path), scan.left_out)
 
     def _take_in(self, seen: _Seen) -> _State:
@@ -153,7 +127,7 @@ class FolderSource:
         unread = self._import(seen.files)
         head = self._objects.info(_REF)
         if head is None:
-            raise StorageFault("The copy of the folder could not be written.", path=str(self._store))
+            raise StorageFault("The copy of the folder could not be written.", path=str(self._git_dir))
         state = _State(seen.fingerprint, head.id, seen.newest < started - _SETTLED, tuple(unread))
         durable.write_file(self._mirror / _STATE, msgspec.json.encode(state))
         return state
@@ -161,7 +135,7 @@ class FolderSource:
     def _import(self, files: list[Found]) -> list[str]:
         """Write *files* as one commit and return the paths that could not be read."""
         unread = []
-        with Child(self._store, ("fast-import", "--quiet", "--force", "--done")) as child:
+        with Child(self._git_dir, ("fast-import", "--quiet", "--force", "--done")) as child:
             child.write(_HEADER)
             for found in files:
                 content = self._content(found)
@@ -173,7 +147,7 @@ class FolderSource:
                 child.write(content + b"\n")
             child.write(b"\ndone\n")
             if child.finish() != 0:
-                raise StorageFault("The copy of the folder could not be written.", path=str(self._store))
+                raise StorageFault("The copy of the folder could not be written.", path=str(self._git_dir))
         return unread
 
     def _content(self, found: Found) -> bytes | None:

@@ -1,0 +1,78 @@
+"""Trees and blobs of one git directory: what reading a repository and reading the copy of a folder have in common."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import cast, get_args
+
+from appliance.base import proc
+from appliance.base.budget import Budget
+from appliance.codeintel.source.base import Entry, Mode, Snapshot
+from appliance.codeintel.source.gitchild import Child, environment
+from appliance.codeintel.source.objects import Objects, is_id
+from appliance.ids import BlobId, CommitId
+
+MOST_FILES = 2_000_000
+_PATH_BYTES_A_FILE = 100  # of that many files; a tree of a dozen objects can unfold into names of gigabytes
+_LONGEST_PATH = 4096
+_MODES = frozenset(get_args(Mode))
+
+
+class Stored:
+    """The part of `Source` that asks *git_dir* alone; *max_bytes* is the largest blob read.
+
+    A tree of more than *most_files* files is refused: one of a few objects can name more than there are atoms.
+    """
+
+    def __init__(self, git_dir: Path, *, max_bytes: int, most_files: int = MOST_FILES) -> None:
+        self._git_dir = git_dir
+        self._objects = Objects(git_dir, max_bytes=max_bytes)
+        self._most_files = most_files
+
+    def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
+        """Yield every file of the tree, streaming; links and submodules too.
+
+        Raise `LimitExceeded` for too many, or for longer names than so many can have.
+        """
+        budget = Budget(self._most_files, what="files in the tree")
+        names = Budget(self._most_files * _PATH_BYTES_A_FILE, what="bytes of file names in the tree")
+        with Child(self._git_dir, ("ls-tree", "-r", "-z", "--long", "--full-tree", snapshot.tree)) as child:
+            for record in child.records(b"\0"):
+                meta, _, path = record.partition(b"\t")
+                mode, _, blob, size = meta.decode("ascii").split()
+                if mode not in _MODES:
+                    mode = "100644"  # git once wrote 100664
+                budget.spend()
+                names.spend(len(path))
+                yield Entry(os.fsdecode(path), BlobId(blob), int(size) if size.isdigit() else -1, cast("Mode", mode))
+
+    def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        """Yield the content of *blobs* in their order; leave out one that is missing, damaged or over the limit."""
+        return self._objects.read(blobs)
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
+        return self._objects.blob(blob)
+
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return those of *blobs* that are there and within the limit, asked for all at once."""
+        return self._objects.blobs(blobs)
+
+    def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
+        """Return the blob that stands at *path* in *commit*, or None if no file does."""
+        parts = path.split("/")
+        if not is_id(commit) or "\0" in path or len(path) > _LONGEST_PATH or any(part in {"", ".", ".."} for part in parts):
+            return None
+        name = f"{commit}:{path}"
+        if "\n" in path:  # the persistent child reads lines
+            argv = ("git", "rev-parse", "--verify", "--quiet", os.fsencode(name))
+            done = proc.run(argv, timeout=20, env=environment(self._git_dir))
+            name = done.stdout.decode("ascii", "replace").strip()
+            if not is_id(name):
+                return None
+        found = self._objects.info(name)
+        return BlobId(found.id) if found and found.type == "blob" else None
+
+    def close(self) -> None:
+        """End the git processes."""
+        self._objects.close()
