@@ -6,8 +6,8 @@ from pathlib import Path
 
 from appliance.base.paths import DataPaths
 from appliance.base.sqlite import connect
-from appliance.codeintel.build.finish import build
 from appliance.codeintel.build.staging import Listed, Staging
+from appliance.codeintel.build.writer import build
 from appliance.codeintel.facts import BlobFacts, Chunk, Symbol
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.registry import MIGRATIONS

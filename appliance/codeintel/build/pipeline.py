@@ -13,11 +13,11 @@ from appliance.base.durable import exclusive, storage_errors
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
 from appliance.codeintel.build.assembly import Counts
-from appliance.codeintel.build.finishing import finish
 from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
+from appliance.codeintel.build.writing import write
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
@@ -171,7 +171,7 @@ class Indexer:
                 clock=self._clock,
             ).run(progress=progress, check=check)
             _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
-        counts = finish(folder, project_db=store.paths.db, recipe=self._facts_recipe, progress=progress, check=check)
+        counts = write(folder, project_db=store.paths.db, recipe=self._facts_recipe, progress=progress, check=check)
         _hold(counts, listed=kept + left_out)
         (folder / STAGING_NAME).unlink()
         return counts

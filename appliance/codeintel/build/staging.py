@@ -118,7 +118,7 @@ class Staging:
             return {row[0]: row[1] for row in rows}
 
     def close(self) -> None:
-        """Close the database; its file stays for the finishing process."""
+        """Close the database; its file stays for the writer."""
         self._conn.close()
 
 

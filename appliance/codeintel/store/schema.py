@@ -51,7 +51,7 @@ CREATE TABLE unsure (
 """,
 )
 
-# Written while a tree is listed, read by the finishing process, then removed.
+# Written while a tree is listed, read by the writer, then removed.
 STAGING = """
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY,

@@ -168,7 +168,7 @@ def test_no_process_and_no_folder_outlives_a_killed_index(bench: IndexBench, tmp
     assert bench.folders(repo) == {info.id}
 
 
-def test_a_finishing_process_that_is_killed_fails_the_attempt_with_a_reason_and_the_former_index_stays(
+def test_a_writer_that_is_killed_fails_the_attempt_with_a_reason_and_the_former_index_stays(
     bench: IndexBench, tmp_path: Path
 ) -> None:
     source = make_repo(tmp_path, first())

@@ -1,4 +1,4 @@
-"""Runs the finishing process and listens to it."""
+"""Starts the writer of a generation and listens to it."""
 
 import selectors
 import subprocess
@@ -10,17 +10,17 @@ import msgspec
 from appliance.base import proc
 from appliance.codeintel.build import programs
 from appliance.codeintel.build.assembly import Counts
-from appliance.codeintel.build.finish import Said
+from appliance.codeintel.build.writer import Said
 from appliance.codeintel.needs import Check, Progress
 from appliance.errors import ApplianceError, DiskFull, HostUnfit, StorageFault, StoreBusy, StoreCorrupt
 
-_PROGRAM = "appliance.codeintel.build.finish"
+_PROGRAM = "appliance.codeintel.build.writer"
 _LISTEN_S = 0.5  # how soon a cancel is seen
 _ERRORS: dict[str, type[ApplianceError]] = {kind.code: kind for kind in (DiskFull, StoreCorrupt, StoreBusy, StorageFault)}
 _DECODER = msgspec.json.Decoder(Said)
 
 
-def finish(folder: Path, *, project_db: Path, recipe: str, progress: Progress, check: Check) -> Counts:
+def write(folder: Path, *, project_db: Path, recipe: str, progress: Progress, check: Check) -> Counts:
     """Turn what is staged in *folder* into a generation and return what it holds. Nothing is synced yet.
 
     When *check* raises, the process is ended at once. Raise what it reports, `HostUnfit` when it dies without a word.
@@ -36,7 +36,7 @@ def finish(folder: Path, *, project_db: Path, recipe: str, progress: Progress, c
     finally:
         proc.end_group(child, grace=0)
     raise HostUnfit(
-        f"The process that finishes an index ended without a result (status {child.returncode}).",
+        f"The process that writes an index ended without a result (status {child.returncode}).",
         remedy="Its last words stand in the worker's log; a lack of memory is the usual cause.",
     )
 
@@ -44,7 +44,7 @@ def finish(folder: Path, *, project_db: Path, recipe: str, progress: Progress, c
 def _lines(child: "subprocess.Popen[bytes]", check: Check) -> Iterator[Said]:
     stream = child.stdout
     if stream is None:
-        raise HostUnfit("The process that finishes an index has no output.")
+        raise HostUnfit("The process that writes an index has no output.")
     pending = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)

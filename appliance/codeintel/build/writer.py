@@ -1,6 +1,6 @@
-"""The finishing process: cached facts in, the files of one generation out.
+"""The writer: cached facts in, the files of one generation out.
 
-It is a program of its own (``python -m appliance.codeintel.build.finish FOLDER PROJECT_DB RECIPE``) so that the memory that
+It is a program of its own (``python -m appliance.codeintel.build.writer FOLDER PROJECT_DB RECIPE``) so that the memory that
 it needs is given back when it ends, and so that it can be stopped at any point. It says on standard output how far it is,
 one JSON line at a time, and ends when its standard input closes: it never outlives the process that asked.
 """
@@ -22,7 +22,7 @@ from appliance.errors import ApplianceError, DiskFull, StorageFault
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of the finishing process: how far it is, or how it ended."""
+    """One line of what the writer says: how far it is, or how it ended."""
 
     done: int = 0
     total: int = 0
