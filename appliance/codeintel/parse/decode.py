@@ -18,6 +18,8 @@ class Decoded:
         lines = self.text.split("\n")
         if lines and not lines[-1]:
             lines.pop()
+        if "\r" not in self.text:
+            return lines
         return [line.removesuffix("\r") for line in lines]
 
 
