@@ -67,6 +67,10 @@ class _Body(msgspec.Struct, omit_defaults=True):
     response_format: _ResponseFormat | None = None
 
 
+class _GrammarBody(_Body, omit_defaults=True):
+    grammar: str = ""  # what only some engines know
+
+
 class _Candidate(msgspec.Struct):
     token: str
     logprob: float | None = None
@@ -135,13 +139,14 @@ _read_body = msgspec.json.Decoder(_Body)
 _read_chunk = msgspec.json.Decoder(_Chunk)
 
 
-def request_body(request: ChatRequest, *, model: str) -> bytes:
-    """Return *request* as the body of a streaming ``/v1/chat/completions``."""
+def request_body(request: ChatRequest, *, model: str, grammar: str = "") -> bytes:
+    """Return *request* as the body of a streaming ``/v1/chat/completions``, under *grammar* in place of its schema."""
     form = None
-    if request.schema is not None:
+    if request.schema is not None and not grammar:
         form = _ResponseFormat("json_schema", _JsonSchema(dict(request.schema)))
     return _encoder.encode(
-        _Body(
+        _GrammarBody(
+            grammar=grammar,
             messages=[_Message(m.role, m.content) for m in request.messages],
             model=model,
             max_tokens=request.max_tokens,

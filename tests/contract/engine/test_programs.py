@@ -16,7 +16,7 @@ import pytest
 from appliance.base import proc
 from appliance.codeintel.query import context
 from appliance.contracts.chat import ChatRequest, Message
-from appliance.errors import EngineUnavailable
+from appliance.errors import EngineUnavailable, InvalidInput
 from appliance.inference.card import read_card
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
@@ -122,6 +122,29 @@ def test_second_program_on_one_socket_says_so_and_exits(start: Start, folder: Pa
         assert asyncio.run(client.health()).state == "ready"
 
 
+def test_json_comes_without_blanks_that_cost_time(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
+    members = {"a": {"enum": [1]}, "b": {"enum": [2]}}
+    schema = {"type": "object", "properties": members, "required": ["a", "b"], "additionalProperties": False}
+    asked = ChatRequest([Message("user", "Write indented JSON.")], max_tokens=40, schema=schema)
+    assert said(smol[1], asked) == '{"a":1,"b":2}'
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nonsense"}, {"type": "array", "items": {"type": "nonsense"}}, {"$ref": "#/nowhere"}, {"enum": 5}]
+)
+def test_schema_that_is_none_is_refused(
+    smol: tuple["subprocess.Popen[bytes]", EngineClient], schema: dict[str, object]
+) -> None:
+    """It would else constrain nothing."""
+    with pytest.raises((InvalidInput, EngineUnavailable)):
+        said(smol[1], ChatRequest([Message("user", "Write.")], max_tokens=4, schema=schema))
+
+
+def test_schema_beyond_the_plain_ones_constrains_too(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
+    schema = {"anyOf": [{"const": "left"}, {"const": "right"}]}
+    assert said(smol[1], ChatRequest([Message("user", "Write.")], max_tokens=9, schema=schema)) in {'"left"', '"right"'}
+
+
 def test_pack_reckons_tokens_of_code_as_a_model_counts_them(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
     code = Path(context.__file__).read_text(encoding="utf-8")
     counted = asyncio.run(smol[1].tokens(code))
@@ -218,3 +241,10 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text("ascii").rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def said(client: EngineClient, request: ChatRequest) -> str:
+    async def text() -> str:
+        return "".join([delta.text async for delta in client.chat(request)])
+
+    return asyncio.run(text())

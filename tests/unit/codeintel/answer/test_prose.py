@@ -146,13 +146,14 @@ def test_an_engine_that_is_away_raises() -> None:
         events_of(ScriptedChat(errors=[EngineUnavailable("The chat engine is loading.")]))
 
 
-def test_the_prompt_keeps_its_order_so_that_engines_can_reuse_the_blocks() -> None:
+def test_all_fixed_words_come_first_so_that_an_engine_has_read_them_before() -> None:
     asked = request(QUESTION, BLOCKS)
     system, user = asked.messages
     assert (system.role, user.role) == ("system", "user")
-    places = [user.content.index(text) for text in (QUESTION, "[1] inference/store.py:10-12", TEXT)]
+    assert system == request("another one?", BLOCKS[:1]).messages[0]
+    places = [user.content.index(text) for text in ("[1] inference/store.py:10-12", TEXT, QUESTION)]
     assert places == sorted(places)
-    assert user.content.rindex(QUESTION) > places[-1]
+    assert places[0] == 0
     assert asked.temperature == 0.0
     assert asked.top >= 2
 
