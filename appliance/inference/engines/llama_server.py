@@ -63,7 +63,7 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     maxItems: Annotated[int, msgspec.Meta(ge=0)] | None = None  # noqa: N815
 
     def __post_init__(self) -> None:
-        if self.enum and (self.type or self.properties) or not self.properties.keys() >= set(self.required):
+        if (self.enum and (self.type or self.properties)) or not self.properties.keys() >= set(self.required):
             raise ValueError("It may be that nothing satisfies this.")
 
 

@@ -145,6 +145,13 @@ def test_schema_beyond_the_plain_ones_constrains_too(smol: tuple["subprocess.Pop
     assert said(smol[1], ChatRequest([Message("user", "Write.")], max_tokens=9, schema=schema)) in {'"left"', '"right"'}
 
 
+def test_schema_that_nothing_satisfies_constrains_all_the_same(
+    smol: tuple["subprocess.Popen[bytes]", EngineClient],
+) -> None:
+    schema = {"type": "object", "properties": {}, "required": ["x"], "additionalProperties": False}
+    assert said(smol[1], ChatRequest([Message("user", "Say hello.")], max_tokens=9, schema=schema)).startswith("{")
+
+
 def test_pack_reckons_tokens_of_code_as_a_model_counts_them(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
     code = Path(context.__file__).read_text(encoding="utf-8")
     counted = asyncio.run(smol[1].tokens(code))
