@@ -5,6 +5,7 @@ Measured on the 1.5B (15 questions): this form, the verdict before the sentences
 """
 
 import math
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ LEAST_PROBABILITY = 0.60
 # had 0.76; 13 packs of other questions had 0.63 to 0.85. With the task after the blocks they lay among each other.
 THRESHOLDS: Mapping[str, float] = {"qwen2.5-coder-1.5b-instruct-q4_k_m": 0.87}
 _CANDIDATES = 20
+_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z`])")
 
 _SYSTEM = (
     "You answer a programmer's question from numbered blocks of source code, each headed [n] path:first-last. Most "
@@ -106,6 +108,8 @@ async def read(
         warnings.append(f"The rest of the model's reading was dropped: {exc.message}")
     finally:
         await _close(stream)
+    if reading.cut:
+        warnings.append(f"The model wrote more than {MAX_SENTENCES} sentences; the others were dropped.")
     if finish == "length" and not reader.complete:
         warnings.append("The model reached its limit of tokens; its last, unfinished sentence was dropped.")
     yield Outcome(gate or Gate(False, "the model gave no verdict on the evidence."), tuple(warnings))
@@ -137,24 +141,34 @@ def judge_evidence(verdict: Verdict, probability: float | None, *, model: str) -
 
 
 class _Reading:
-    """Sentences on their way out: each once, at most three."""
+    """Sentences on their way out: each once, at most three. ``cut`` says that there were more."""
 
     def __init__(self, question: str, *, grounds: Sequence[Ground], weigh: Weigh) -> None:
         self._question = question
         self._grounds = grounds
         self._weigh = weigh
         self._seen: set[str] = set()
+        self.cut = False
 
     def take(self, part: Fragment | Finished) -> list[Fragment | Sentence | Struck]:
-        if len(self._seen) >= MAX_SENTENCES:
-            return []
         if isinstance(part, Fragment):
-            return [part]
-        text = " ".join(part.text.split())
-        if not text or text in self._seen:
-            return []
-        self._seen.add(text)
-        return [judge(text, question=self._question, grounds=self._grounds, weigh=self._weigh)]
+            return [part] if len(self._seen) < MAX_SENTENCES else []
+        judged: list[Fragment | Sentence | Struck] = []
+        for text in _sentences(part.text):
+            if text in self._seen:
+                continue
+            if len(self._seen) >= MAX_SENTENCES:
+                self.cut = True
+                break
+            self._seen.add(text)
+            judged.append(judge(text, question=self._question, grounds=self._grounds, weigh=self._weigh))
+        return judged
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of what the model gave as one: each is to be held against the evidence by itself."""
+    joined = " ".join(text.split())
+    return _END.split(joined) if joined else []
 
 
 async def _close(stream: object) -> None:

@@ -104,6 +104,28 @@ def test_an_unsupported_sentence_comes_as_struck() -> None:
     assert [type(event) for event in events if isinstance(event, Sentence | Struck)] == [Struck, Sentence]
 
 
+def test_sentences_that_come_as_one_are_judged_one_by_one() -> None:
+    events = events_of(ScriptedChat(said(f"{GOOD} Passwords are then mailed abroad weekly.")))
+    judged = [event for event in events if isinstance(event, Sentence | Struck)]
+    assert [type(event) for event in judged] == [Sentence, Struck]
+    assert judged[0] == Sentence(GOOD, (1,))
+
+
+@pytest.mark.parametrize(
+    "text", ["The digest is verified in `verify`, e.g. For a name.", "The name 1.5 is verified in `verify`.", GOOD]
+)
+def test_one_sentence_stays_one(text: str) -> None:
+    events = events_of(ScriptedChat(said(text)))
+    assert len([event for event in events if isinstance(event, Sentence | Struck)]) == 1
+
+
+def test_more_than_three_sentences_in_one_are_cut_and_that_is_said() -> None:
+    many = " ".join(f"The digest is verified in `verify` {word}." for word in ("digest", "name", "wanted", "raise"))
+    events = events_of(ScriptedChat(said(many)))
+    assert len([event for event in events if isinstance(event, Sentence | Struck)]) == MAX_SENTENCES
+    assert any("more than 3 sentences" in warning for warning in outcome(events).warnings)
+
+
 def test_the_unfinished_last_sentence_is_dropped_and_that_is_said() -> None:
     text = said(GOOD, "The digest of the name is")
     events = events_of(ScriptedChat(text[: text.rindex('"')], finish="length"))
