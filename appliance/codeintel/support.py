@@ -42,12 +42,13 @@ class Ground:
     n: int
     tokens: frozenset[str]
     words: frozenset[str]
+    text: str  # casefolded
 
     @classmethod
     def of(cls, n: int, *texts: str) -> "Ground":
         """Make the ground of a block from its lines and whatever else it says: path and symbol."""
         text = "\n".join(texts)
-        return cls(n, frozenset(query_tokens(text)), _words(text))
+        return cls(n, frozenset(query_tokens(text)), _words(text), text.casefold())
 
 
 class Rarity:
@@ -111,12 +112,17 @@ def identifiers(text: str) -> list[str]:
 
 
 def _cites(sentence: str, named: Sequence[str], grounds: Sequence[Ground], weigh: Weigh) -> tuple[int, ...]:
-    """Return the best block by rare words and 2 points a name, and those that have the names which it lacks."""
+    """Return the best block by rare words and 2 points a name, 4 if it is there as written; and others for what it lacks.
+
+    The parts of a path may stand in many blocks, the path itself in the one that it leads to.
+    """
     weights = weigh(frozenset(query_tokens(sentence)))
 
     def points(ground: Ground, names: Sequence[str]) -> float:
         words = sum(value for token, value in weights.items() if token in ground.tokens)
-        return words + _POINTS_AN_IDENTIFIER * sum(_stands_in(name, ground.words) for name in names)
+        having = [name for name in names if _stands_in(name, ground.words)]
+        whole = sum(name.casefold() in ground.text for name in having)
+        return words + _POINTS_AN_IDENTIFIER * (len(having) + whole)
 
     best = max(grounds, key=lambda ground: points(ground, named))
     chosen = [best]

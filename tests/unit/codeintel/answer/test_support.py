@@ -92,6 +92,17 @@ def test_a_sentence_is_linked_to_the_block_with_its_words() -> None:
     assert restarted.cites == (2,)
 
 
+def test_a_sentence_that_names_a_file_is_linked_to_the_lines_of_that_file() -> None:
+    """The parts of its path stand in the other block too."""
+    grounds = (
+        Ground.of(1, "func (c *Context) Bind(obj any) error { binding.JSON.Go(json, obj) }", "context.go"),
+        Ground.of(2, "func (jsonBinding) Bind(req *http.Request, obj any) error { return decode(req) }", "binding/json.go"),
+    )
+    found = judge("It is defined in the `binding/json.go` file.", question="q", grounds=grounds, weigh=weigh)
+    assert isinstance(found, Sentence)
+    assert found.cites == (2,)
+
+
 def test_a_sentence_that_names_things_of_two_blocks_is_linked_to_both() -> None:
     result = judged("`ModelStore.verify` compares the digest before wait_ready is called.")
     assert isinstance(result, Sentence)
