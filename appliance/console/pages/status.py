@@ -127,7 +127,7 @@ def _still_life(services: Services) -> _StillLife:
         ("Free", usage.free),
         _indexes(services.paths.root / "projects"),
         ("Models", sum(model.size for model in models if model.have)),
-        ("Control data", _file_size(services.paths.global_db)),
+        ("Control data", sum(map(_file_size, _database(services.paths.global_db)))),
     )
     return _StillLife(models, disk, jobs)
 
@@ -149,6 +149,11 @@ def _complaints(report: Report) -> tuple[Complaint, ...]:
         for part in report.parts
         if part.verdict.state in {"degraded", "failed"}
     )
+
+
+def _database(path: Path) -> tuple[Path, ...]:
+    """Return the files of an SQLite database: most of a young one is still in its log."""
+    return (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
 
 
 def _file_size(path: Path) -> int:
