@@ -108,11 +108,15 @@ async def read(
         warnings.append(f"The rest of the model's reading was dropped: {exc.message}")
     finally:
         await _close(stream)
-    if reading.cut:
-        warnings.append(f"The model wrote more than {MAX_SENTENCES} sentences; the others were dropped.")
-    if finish == "length" and not reader.complete:
-        warnings.append("The model reached its limit of tokens; its last, unfinished sentence was dropped.")
+    warnings += _dropped(cut=reading.cut, unfinished=finish == "length" and not reader.complete)
     yield Outcome(gate or Gate(False, "the model gave no verdict on the evidence."), tuple(warnings))
+
+
+def _dropped(*, cut: bool, unfinished: bool) -> list[str]:
+    found = [f"The model wrote more than {MAX_SENTENCES} sentences; the others were dropped."] if cut else []
+    if unfinished:
+        found.append("The model reached its limit of tokens; its last, unfinished sentence was dropped.")
+    return found
 
 
 def probability_of_true(candidates: Sequence[Candidate]) -> float | None:
