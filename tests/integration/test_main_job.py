@@ -70,7 +70,7 @@ def test_up_index_search_and_ask_work_where_only_loopback_exists(sealed: Sealed,
     assert json.loads(up.stdout)["state"] == "ready"
 
     code = make_repo(tmp_path, FILES, name="store")
-    added = sealed.skellig("repo", "add", str(code), "--wait", "--json")
+    added = sealed.skellig("repo", "add", str(code), "--vectors", "--json")
     assert added.returncode == 0, added.stderr
 
     found = json.loads(sealed.skellig("search", "verify digest", "--json").stdout)
