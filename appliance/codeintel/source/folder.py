@@ -23,7 +23,7 @@ from appliance.codeintel.source.base import LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
 from appliance.codeintel.source.scan import Found, Scan, read_inside
 from appliance.codeintel.source.stored import Stored
-from appliance.errors import InvalidInput, NotFound, StorageFault
+from appliance.errors import DiskFull, InvalidInput, NotFound, StorageFault
 from appliance.ids import CommitId
 
 _REF = "refs/heads/folder"
@@ -178,12 +178,11 @@ def _make_store(mirror: Path) -> Path:
     durable.make_directory(mirror)
     aside = Path(tempfile.mkdtemp(prefix=".folder-", dir=mirror))
     try:
-        config = CONFIG.format(format="sha1")
-        (aside / "config").write_text(config, encoding="ascii")  # before git too: it does not say that the disk is full
         done = proc.run(("git", "init", "--quiet", "--bare", "--template=", str(aside)), timeout=30, env=environment(aside))
         if done.code:
-            raise StorageFault("A repository for the folder cannot be made.", path=str(mirror))
-        (aside / "config").write_text(config, encoding="ascii")
+            kind = DiskFull if durable.is_full(mirror) else StorageFault  # git does not say which
+            raise kind("A repository for the folder cannot be made.", path=str(mirror))
+        (aside / "config").write_text(CONFIG.format(format="sha1"), encoding="ascii")
         with contextlib.suppress(OSError):  # another process was first
             aside.rename(store)
     finally:
