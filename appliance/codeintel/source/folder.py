@@ -181,7 +181,8 @@ def _make_store(mirror: Path) -> Path:
         done = proc.run(("git", "init", "--quiet", "--bare", "--template=", str(aside)), timeout=30, env=environment(aside))
         if done.code:
             kind = DiskFull if durable.is_full(mirror) else StorageFault  # git does not say which
-            raise kind("A repository for the folder cannot be made.", path=str(mirror))
+            remedy = "See that the disk has space and takes writes, then refresh."
+            raise kind("A repository for the folder cannot be made.", remedy=remedy, path=str(mirror))
         (aside / "config").write_text(CONFIG.format(format="sha1"), encoding="ascii")
         with contextlib.suppress(OSError):  # another process was first
             aside.rename(store)
