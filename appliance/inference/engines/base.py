@@ -7,12 +7,14 @@ from typing import Final, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from appliance.contracts.chat import ChatDelta, ChatRequest
+from appliance.contracts.chat import ChatDelta, ChatRequest, Message
 
 Role = Literal["chat", "embed"]
 Priority = Literal["interactive", "background"]  # somebody waits for it, or nobody does
 State = Literal["ready", "loading", "down", "failed", "off"]
 LOAD_SECONDS: Final = 300.0  # after that an engine that still loads its model gives up
+PROBE: Final = ChatRequest([Message("user", "Say yes.")], max_tokens=8, schema={"enum": ["yes"]}, top=2)
+_IMPOSSIBLE: Final = -1000.0  # what engines write for minus infinity lies below
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +88,16 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Give back everything; the engine cannot be started again."""
+
+
+def seen(deltas: Sequence[ChatDelta]) -> Capabilities:
+    """Return what a chat engine can do, by what it answered to `PROBE`.
+
+    The second-best candidate of a forced token has a probability only where it was taken before the constraint.
+    """
+    text = "".join(delta.text for delta in deltas)
+    return Capabilities(
+        chat=bool(text),
+        schema=text.strip() == '"yes"',
+        candidates=any(len(delta.top) > 1 and delta.top[1].logprob > _IMPOSSIBLE for delta in deltas),
+    )

@@ -1,10 +1,13 @@
-"""What the llama.cpp engine tells its child, apart from both so that only the child loads the library."""
+"""What an engine on llama.cpp tells its child, apart from both so that only the child loads the library."""
 
 import msgspec
 
 
 class Parameters(msgspec.Struct, frozen=True):
-    """What the parent decides. *socket* must end with ``.sock``: that is how llama.cpp knows a unix socket."""
+    """What the parent decides. *socket* must end with ``.sock``: that is how llama.cpp knows a unix socket.
+
+    With *dimensions* the model makes vectors, else it writes. *gpu* refuses to run without one.
+    """
 
     model: str
     alias: str
@@ -14,3 +17,5 @@ class Parameters(msgspec.Struct, frozen=True):
     context: int
     slots: int
     parent: int
+    dimensions: int = 0
+    gpu: bool = False
