@@ -77,6 +77,18 @@ def test_the_plural_of_a_name_and_another_case_do_not_strike() -> None:
     assert isinstance(judged("`verify` raises `DIGESTMISMATCH`, one of the DigestMismatchs."), Sentence)
 
 
+@pytest.mark.parametrize("end", ["", ",", " with", " and:", ";"])
+def test_a_sentence_that_breaks_off_is_struck(end: str) -> None:
+    assert judged(f"The digest is verified by the method verify{end}") == Struck(
+        f"The digest is verified by the method verify{end}", "It breaks off before its end."
+    )
+
+
+@pytest.mark.parametrize("end", [".", "!", "?", ".)", '."', " in `verify`", " (see verify)"])
+def test_a_sentence_may_end_in_a_mark_or_in_what_it_closes(end: str) -> None:
+    assert isinstance(judged(f"The digest is verified by the method verify{end}"), Sentence)
+
+
 def test_a_sentence_without_support_is_struck() -> None:
     result = judged("Kubernetes schedules containers over several nodes.")
     assert isinstance(result, Struck)
