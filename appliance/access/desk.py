@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from appliance.access import keys, sessions, tokens
@@ -21,9 +22,13 @@ ADMINISTRATOR: Final = "administrator"
 
 
 class Access:
-    """One-time tokens, sessions and keys behind one brake. *connect* opens the global database once for each."""
+    """One-time tokens, sessions and keys behind one brake. *connect* opens the global database once for each.
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], *, clock: Clock) -> None:
+    *token_file* is where `skellig up` leaves its token: it is taken away once that one was used.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], *, clock: Clock, token_file: Path | None = None) -> None:
+        self._token_file = token_file
         self.tokens = OneTimeTokens(connect(), clock=clock)
         self.sessions = Sessions(connect(), clock=clock)
         self.keys = Keys(connect(), clock=clock)
@@ -42,6 +47,7 @@ class Access:
             _audit.warning("login.refused", address=address)
             raise
         self._throttle.succeeded(address)
+        self._put_away(token)
         _audit.info("login.granted", name=ADMINISTRATOR, address=address)
         return self.sessions.open(ADMINISTRATOR)
 
@@ -63,6 +69,17 @@ class Access:
         self.tokens.close()
         self.sessions.close()
         self.keys.close()
+
+    def _put_away(self, token: str) -> None:
+        if self._token_file is None:
+            return
+        try:
+            if self._token_file.read_text(encoding="utf-8").strip() == token:
+                self._token_file.unlink()
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError) as exc:  # it is used up: what is left is no secret any more
+            _audit.warning("token.file_left", reason=str(exc))
 
     def _by_key(self, secret: str, *, address: str) -> Principal:
         try:

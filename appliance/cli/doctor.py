@@ -54,7 +54,7 @@ def _examinations(examined: Examined) -> Iterator[Examination]:
     paths = loading.paths(loaded)
     here = hardware.probe()
     catalog = Catalog.load()
-    store = ModelStore(paths.models, catalog=catalog)
+    store = loading.store(loaded, catalog=catalog)
     yield Examination("settings", lambda: _settings(examined))
     yield Examination("processor", lambda: _processor(here))
     yield Examination("memory", lambda: _memory(here))

@@ -6,6 +6,8 @@ from appliance import config
 from appliance.base.paths import DataPaths
 from appliance.cli.flags import Flags
 from appliance.config import Examined, Loaded
+from appliance.inference.catalog import Catalog
+from appliance.inference.store import ModelStore
 
 
 def load(flags: Flags) -> Loaded:
@@ -22,3 +24,8 @@ def examine(flags: Flags) -> Examined:
 def paths(loaded: Loaded) -> DataPaths:
     """Return the layout of the data directory."""
     return DataPaths(loaded.settings.data.absolute())
+
+
+def store(loaded: Loaded, *, catalog: Catalog) -> ModelStore:
+    """Return the models of the data directory, and those of ``models_at``."""
+    return ModelStore(paths(loaded).models, catalog=catalog, beside=loaded.settings.models_at)

@@ -178,7 +178,7 @@ def bar(title: str, *, quiet: bool) -> Iterator[Heard]:
 
 
 def _store(loaded: Loaded, root: Path | None, catalog: Catalog) -> ModelStore:
-    return ModelStore(root.absolute() if root else loading.paths(loaded).models, catalog=catalog)
+    return ModelStore(root.absolute(), catalog=catalog) if root else loading.store(loaded, catalog=catalog)
 
 
 def _sources(folder: Path | None, url: str | None) -> list[Source]:

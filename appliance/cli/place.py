@@ -19,16 +19,18 @@ class Place(msgspec.Struct, frozen=True):
     chat: str
     embed: str
     settings: dict[str, str] = {}
+    token_file: str | None = None
 
     @property
     def web(self) -> Web:
         """The settings of the process that listens."""
-        return Web(host=self.host, port=self.port, socket=Path(self.socket) if self.socket else None)
+        return Web(host=self.host, port=self.port, socket=_path(self.socket), token_file=_path(self.token_file))
 
 
 def of(web: Web, *, chat: str, embed: str, settings: Mapping[str, str] | None = None) -> Place:
     """Return the place that *web* and the chosen models make; *settings* are those that were asked for, by dotted name."""
-    return Place(web.host, web.port, str(web.socket) if web.socket else None, chat, embed, dict(settings or {}))
+    socket, token_file = (str(path) if path else None for path in (web.socket, web.token_file))
+    return Place(web.host, web.port, socket, chat, embed, dict(settings or {}), token_file)
 
 
 def read(paths: DataPaths) -> Place | None:
@@ -47,6 +49,10 @@ def write(place: Place, *, paths: DataPaths) -> None:
 def forget(paths: DataPaths) -> None:
     """Take it away: nothing runs any more."""
     _file(paths).unlink(missing_ok=True)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
 
 
 def _file(paths: DataPaths) -> Path:

@@ -15,7 +15,6 @@ from appliance.cli.views import Health, Job, Part, Repo
 from appliance.config import Loaded
 from appliance.errors import ApplianceError, Unavailable
 from appliance.inference.catalog import Catalog
-from appliance.inference.store import ModelStore
 from appliance.ops import strays
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import ProgramState, Supervisor
@@ -65,7 +64,7 @@ def look(loaded: Loaded) -> Status:
     status = Status("down", shown_address(where.web if where else loaded.settings.web), str(paths.root))
     if where is not None:
         status.chat, status.embed = where.chat, where.embed
-    status.models = [model.name for model in ModelStore(paths.models, catalog=Catalog.load()).installed()]
+    status.models = [model.name for model in loading.store(loaded, catalog=Catalog.load()).installed()]
     try:
         status.programs = list(Supervisor(RunFiles(paths)).programs())
     except Unavailable:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from appliance.access.tokens import OneTimeTokens
-from appliance.base import log, sqlite
+from appliance.base import durable, log, sqlite
 from appliance.base.clock import SystemClock
 from appliance.base.paths import DataPaths
 from appliance.cli import loading, output, place, planning
@@ -26,7 +27,6 @@ from appliance.config import Loaded
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, HostUnfit, Unavailable
 from appliance.inference import hardware
 from appliance.inference.catalog import Catalog
-from appliance.inference.store import ModelStore
 from appliance.ops import entry, launch, preflight, strays
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import ProgramState, Supervisor
@@ -34,7 +34,7 @@ from appliance.ops.supervisor import ProgramState, Supervisor
 _WEB_SECONDS = 90.0
 _STOP_SECONDS = 30.0
 _STEP_S = 0.1
-_NO_PROGRAM = {"data", "models_from"}  # settings that no running program reads, or that it cannot differ in
+_NO_PROGRAM = {"data", "models_from", "models_at"}  # settings that no running program reads, or that it cannot differ in
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Started:
     """What `up` says at its end."""
 
     url: str
-    token: str
+    token: str  # "": it is in the file
+    token_file: str | None
     state: str
     chat: str
     embed: str
@@ -101,7 +102,7 @@ def _looked(loaded: Loaded, paths: DataPaths) -> Plan:
     strays.end(strays.find(RunFiles(paths)), grace=_STOP_SECONDS)  # else their port would look taken
     preflight.listening_address(loaded.settings.web)
     catalog = Catalog.load()
-    store = ModelStore(paths.models, catalog=catalog)
+    store = loading.store(loaded, catalog=catalog)
     return planning.plan(loaded.settings, paths=paths, catalog=catalog, store=store, hardware=hardware.probe())
 
 
@@ -144,7 +145,7 @@ def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
             remedy="Stop it with `skellig down`, or choose another directory with --data.",
         )
     catalog = Catalog.load()
-    planning.require_models(loaded.settings, catalog=catalog, store=ModelStore(files.paths.models, catalog=catalog))
+    planning.require_models(loaded.settings, catalog=catalog, store=loading.store(loaded, catalog=catalog))
     supervisor = Supervisor(files)
     for program in supervisor.programs():
         if program.state in {"failed", "stopped"}:
@@ -224,9 +225,13 @@ def _log_of(files: RunFiles, program: str) -> str:
 def _started(
     where: Place, files: RunFiles, health: Health, *, stumbled: list[ProgramState], notes: tuple[str, ...]
 ) -> Started:
+    token = _token(files)
+    if (kept := where.web.token_file) is not None:
+        durable.write_file(kept, f"{token}\n".encode())
     return Started(
         url=shown_address(where.web),
-        token=_token(files),
+        token="" if kept else token,
+        token_file=str(kept) if kept else None,
         state=health.state,
         chat=where.chat,
         embed=where.embed,
@@ -257,7 +262,10 @@ def _say(started: Started, *, as_json: bool) -> None:
         if part.state == "starting":
             screen.print(output.state(part.state), f"{part.name}: {part.detail}")
     screen.print(f"Skellig is up at [bold]{started.url}[/bold]")
-    screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
+    if started.token_file:
+        screen.print(f"Log in with the token in [bold]{escape(started.token_file)}[/bold], once and within a day.")
+    else:
+        screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
 
 
 def _raise_for(parts: Sequence[Part], stumbled: Sequence[ProgramState]) -> None:

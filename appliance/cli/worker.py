@@ -8,7 +8,8 @@ import click
 from appliance.base import log
 from appliance.cli import loading
 from appliance.cli.flags import Flags
-from appliance.services import build, work
+from appliance.services import build
+from appliance.worker import work
 
 
 @click.command(hidden=True)

@@ -138,11 +138,14 @@ class Registry:
             raise Conflict(f"Several projects have a repository {which!r}.", remedy="Name it by its id.", repo=which)
         return found[0]
 
-    def add_repo(self, project: ProjectId, source: Path, *, name: str | None = None, branch: str | None = None) -> Repo:
+    def add_repo(
+        self, project: ProjectId, source: Path, *, name: str | None = None, branch: str | None = None, probe: bool = True
+    ) -> Repo:
         """Add the repository or folder at *source*, once it is known that it can be read, and return it.
 
-        *name* defaults to the folder's. Raise `Conflict` if the project has a repo of that name, and what `open_source`
-        raises when there is nothing to index. A plain folder is looked through only by its first index.
+        Without *probe* that is left to its first index, whose fault is noted then. *name* defaults to the folder's. Raise
+        `Conflict` if the project has a repo of that name, and what `open_source` raises when there is nothing to index. A
+        plain folder is looked through only by its first index.
         """
         location = Path(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow links that may change later
         named = _checked_name(name or _folder_name(location))
@@ -150,7 +153,8 @@ class Registry:
             RepoId(new_id("repo")), project, named, location, branch, self._clock.now(), None, None, "", "", ""
         )  # fmt: skip
         self._refuse_taken(repo)
-        self._probe(repo)
+        if probe:
+            self._probe(repo)
         with self._db.write() as conn:
             if _taken(conn, repo):
                 raise _name_taken(repo)

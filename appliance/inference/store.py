@@ -23,11 +23,15 @@ def unheard(done: int, total: int) -> None:
 class ModelStore:
     """Model files by digest. A file is there whole and right, or not at all.
 
-    *free* tells the bytes left on a path's file system.
+    What *beside*, a store of the same layout, holds is used from there; only *root* is ever written. *free* tells the bytes
+    left on a path's file system.
     """
 
-    def __init__(self, root: Path, *, catalog: Catalog, free: Callable[[Path], int] = free_bytes) -> None:
+    def __init__(
+        self, root: Path, *, catalog: Catalog, beside: Path | None = None, free: Callable[[Path], int] = free_bytes
+    ) -> None:
         self._root = root
+        self._roots = (root,) if beside is None else (root, beside)
         self._catalog = catalog
         self._free = free
 
@@ -58,7 +62,7 @@ class ModelStore:
                 remedy=f"Get it with `skellig model pull {name}`.",
                 name=name,
             )
-        return tuple(self._place(file) for file in model.file)
+        return tuple(self._found(file) or self._place(file) for file in model.file)
 
     def trusted(self, name: str) -> tuple[Path, ...]:
         """Return the model's files, each known to have its digest; raise `NotFound` or `DigestMismatch`.
@@ -179,8 +183,8 @@ class ModelStore:
         raise NotFound(f"No source has {file.name}.", remedy=" ".join(lacks), file=file.name)
 
     def _right(self, file: ModelFile) -> bool:
-        place = self._place(file)
-        if not self._there(file):
+        place = self._found(file)
+        if place is None:
             return False
         try:
             check_file(place, file)
@@ -189,11 +193,22 @@ class ModelStore:
         return True
 
     def _there(self, file: ModelFile) -> bool:
-        place = self._place(file)
-        return place.is_file() and place.stat().st_size == file.size
+        return self._found(file) is not None
+
+    def _found(self, file: ModelFile) -> Path | None:
+        """Return where the file is with its size, the first of the roots before the other."""
+        for root in self._roots:
+            place = _place(root, file)
+            if place.is_file() and place.stat().st_size == file.size:
+                return place
+        return None
 
     def _place(self, file: ModelFile) -> Path:
-        return self._root / file.sha256 / file.name
+        return _place(self._root, file)
+
+
+def _place(root: Path, file: ModelFile) -> Path:
+    return root / file.sha256 / file.name
 
 
 class _OneFile:

@@ -15,7 +15,8 @@ from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.config import load
 from appliance.server import create_app
-from appliance.services import CLI_KEY, Services, build, worker_of
+from appliance.services import CLI_KEY, Services, build
+from appliance.worker import worker_of
 
 Client = TestClient[Litestar]
 BASE = "http://127.0.0.1:7878"

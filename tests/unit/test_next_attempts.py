@@ -12,7 +12,8 @@ import pytest
 from appliance.codeintel.registry import Repo
 from appliance.errors import ApplianceError, DiskFull
 from appliance.jobs.worker import JobContext
-from appliance.services import Services, job_handlers, mend
+from appliance.services import Services
+from appliance.worker import job_handlers, mend
 from tests.support.appliance import make_services, serving
 from tests.support.clock import FakeClock
 from tests.support.repos import make_repo

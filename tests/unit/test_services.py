@@ -14,7 +14,8 @@ from appliance.inference.engines.base import EngineHealth, Role
 from appliance.jobs.queue import MAX_ATTEMPTS, Job, JobQueue
 from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
-from appliance.services import EngineProbe, Services, WorkerProbe, job_handlers, mend, work, worker_of
+from appliance.services import EngineProbe, Services, WorkerProbe
+from appliance.worker import job_handlers, mend, work, worker_of
 from tests.support.appliance import make_services, serving
 from tests.support.clock import FakeClock
 from tests.support.indexed import WordEmbedder

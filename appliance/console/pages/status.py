@@ -118,7 +118,7 @@ def _still_life(services: Services) -> _StillLife:
     names |= {str(project.id): project.name for project in services.registry.projects()}
     jobs = tuple(job_row(job, names=names) for job in services.jobs.list(limit=_JOBS))
     catalog = Catalog.load()
-    store = ModelStore(services.paths.models, catalog=catalog)
+    store = ModelStore(services.paths.models, catalog=catalog, beside=services.settings.models_at)
     models = tuple(
         ModelRow(model.name, model.role, store.have(model.name), model.size, model.licence) for model in catalog.models
     )

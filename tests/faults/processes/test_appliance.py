@@ -178,6 +178,24 @@ def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_
     assert place.read(house.paths) is None
 
 
+def test_a_token_that_is_to_lie_in_a_file_is_shown_nowhere_else_and_is_gone_once_used(
+    house: House, entry: Start, tmp_path: Path
+) -> None:
+    """What a container prints is kept in the host's log."""
+    kept = tmp_path / "first-token"
+    running = entry(SKELLIG_WEB__TOKEN_FILE=str(kept))
+    url = said(running, "Skellig is up at ")
+    assert str(kept) in said(running, "Log in with the token in ")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    token = kept.read_text().strip()
+    logins = [httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False) for _ in range(2)]
+    assert ([login.status_code for login in logins], kept.exists()) == ([200, 401], False)
+    running.send_signal(signal.SIGTERM)
+    out, err = running.communicate(timeout=60)
+    logs = "".join(path.read_text(errors="replace") for path in house.paths.logs.iterdir())
+    assert token not in out + err + logs
+
+
 def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House, entry: Start, tmp_path: Path) -> None:
     """As the entry of a container without a network; what it says in JSON stands alone on standard output."""
     path = tmp_path / "web.sock"

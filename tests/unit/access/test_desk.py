@@ -1,3 +1,6 @@
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -6,6 +9,7 @@ from appliance.access.desk import Access
 from appliance.access.throttle import Throttle
 from appliance.errors import Throttled, Unauthenticated
 from tests.support.clock import FakeClock
+from tests.unit.access.conftest import Connect
 
 
 def guess(access: Access, *, address: str = "10.0.0.1") -> None:
@@ -88,6 +92,18 @@ def test_every_decision_is_in_the_audit_log_without_the_secret(access: Access) -
         "token.issued", "login.refused", "login.granted", "logout", "key.created", "key.revoked", "key.refused",
     ]  # fmt: skip
     assert not any(secret in str(lines) for secret in (token, session, key))
+
+
+def test_the_file_of_a_token_goes_with_its_use_and_with_no_other(connect: Connect, clock: FakeClock, tmp_path: Path) -> None:
+    kept = tmp_path / "first-token"
+    with closing(Access(connect, clock=clock, token_file=kept)) as access:
+        first, second = access.tokens.issue(), access.tokens.issue()
+        access.login(first, address="a")  # there is no file yet
+        kept.write_text(f"{second}\n")
+        access.login(access.tokens.issue(), address="a")
+        assert kept.exists()
+        access.login(second, address="a")
+        assert not kept.exists()
 
 
 def test_the_cookie_is_bound_to_this_origin_and_out_of_reach_of_scripts() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from appliance.console.pages.rows import KINDS, repo_row
-from appliance.services import DEFAULT_PROJECT, Services, job_handlers
+from appliance.services import DEFAULT_PROJECT, Services
+from appliance.worker import job_handlers
 from tests.support.appliance import make_services, serving
 from tests.support.repos import make_repo
 

@@ -50,6 +50,29 @@ def test_pulled_model_lies_by_its_digest_read_only(store: ModelStore, here: Path
     assert not list((tmp_path / "models" / ".staging").glob("[0-9a-f]*/"))
 
 
+def test_a_store_beside_is_used_and_never_written(store: ModelStore, here: Path, tmp_path: Path) -> None:
+    (here / "tiny.gguf").write_bytes(WEIGHTS)
+    store.pull("tiny", sources=[Folder(here)])
+    beside, own = tmp_path / "models", tmp_path / "own"
+    before = sorted((path, path.stat().st_mtime_ns) for path in beside.rglob("*"))
+    second = ModelStore(own, catalog=catalog(), beside=beside)
+    assert second.trusted("tiny") == store.paths("tiny")
+    assert [model.name for model in second.installed()] == ["tiny"]
+    (here / "tiny.gguf").unlink()
+    second.pull("tiny", sources=[Folder(here)])
+    second.remove("tiny")
+    assert sorted((path, path.stat().st_mtime_ns) for path in beside.rglob("*")) == before
+    assert not own.exists()
+
+
+def test_a_file_beside_that_is_not_what_it_should_be_reaches_no_engine(tmp_path: Path) -> None:
+    place = tmp_path / "beside" / hashlib.sha256(WEIGHTS).hexdigest() / "tiny.gguf"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(WEIGHTS[:-1] + b"?")
+    with pytest.raises(DigestMismatch, match=r"tiny\.gguf"):
+        ModelStore(tmp_path / "own", catalog=catalog(), beside=tmp_path / "beside").trusted("tiny")
+
+
 def test_progress_goes_from_nothing_to_all_of_it(store: ModelStore, here: Path) -> None:
     (here / "tiny.gguf").write_bytes(WEIGHTS)
     heard: list[tuple[int, int]] = []

@@ -1,0 +1,85 @@
+"""Repositories by being there: each folder of one directory is kept as a repository."""
+
+import os
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from appliance.base import log
+from appliance.base.paths import display
+from appliance.codeintel.registry import Repo
+from appliance.errors import ApplianceError, Conflict, InvalidInput
+from appliance.services import DEFAULT_PROJECT, Services
+
+_log = log.get("intake")
+
+_LOOK_S: Final = 30.0
+
+
+class Intake:
+    """Keeps each folder in the directory *root* as a repository of the project `default`, named as the folder is.
+
+    One that cannot be read is kept too, so that its fault is seen where repositories are listed. Links, and names that
+    begin with a dot, are passed over: copy under such a name, then rename. A folder that is gone stays as it was indexed.
+    """
+
+    def __init__(self, services: Services, root: Path) -> None:
+        self._services = services
+        self._root = root
+        self._said: set[str] = set()
+
+    def look(self) -> None:
+        """Take in what is new, and ask for an index of what has moved on."""
+        known = {repo.source: repo for repo in self._services.registry.repos()}
+        for folder in self._folders():
+            repo = known.get(folder)
+            if repo is None:
+                self._add(folder)
+            elif not repo.error and self._moved(repo):
+                self._services.index(repo.id)
+
+    def keep(self, stop: threading.Event) -> None:
+        """Look until *stop* is set."""
+        while not stop.is_set():
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
+                _log.exception("intake.look_failed")
+            stop.wait(_LOOK_S)
+
+    def _folders(self) -> list[Path]:
+        try:
+            with os.scandir(self._root) as entries:
+                names = [e.name for e in entries if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
+        except OSError as exc:
+            self._say("intake.unreadable", reason=exc.strerror or "")
+            return []
+        return [Path(os.path.abspath(self._root / name)) for name in sorted(names)]  # noqa: PTH100 - as the registry has it
+
+    def _add(self, folder: Path) -> None:
+        registry = self._services.registry
+        try:
+            repo = registry.add_repo(registry.project(DEFAULT_PROJECT).id, folder, probe=False)
+        except (Conflict, InvalidInput) as exc:
+            self._say("intake.refused", folder=display(folder.name), reason=exc.message)
+            return
+        self._services.index(repo.id)
+        _log.info("intake.added", repo=repo.id, name=repo.name)
+
+    def _moved(self, repo: Repo) -> bool:
+        generations = self._services.generations
+        try:
+            info = generations.published(repo.id).info
+            with closing(self._services.registry.open(repo)) as source:
+                return bool(source.behind(branch=info.branch, commit=info.commit))
+        except ApplianceError:
+            return False  # not indexed yet, or not to be read now: its index says so
+        finally:
+            generations.forget(repo.id)  # a worker has no use for what searches keep open
+
+    def _say(self, event: str, **fields: str) -> None:
+        """Log what is so at every look once."""
+        if (said := f"{event} {fields}") not in self._said:
+            self._said.add(said)
+            _log.warning(event, root=display(str(self._root)), **fields)

@@ -1,0 +1,165 @@
+"""What the worker process does: the jobs of each kind, and looking after what is missing."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.base import log
+from appliance.base.budget import Deadline
+from appliance.codeintel.registry import Repo
+from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
+from appliance.ids import ProjectId, RepoId
+from appliance.intake import Intake
+from appliance.jobs.worker import Handler, JobContext, Worker
+from appliance.services import Services
+
+WORKER: Final = "worker"
+
+_log = log.get("worker")
+
+_LOOK_S: Final = 300.0  # between two looks for what is missing
+_GOODBYE_S: Final = 20.0
+_ENGINE_WAIT_S: Final = 600.0
+_ENGINE_POLL_S: Final = 1.0
+
+
+def job_handlers(services: Services) -> Mapping[str, Handler]:
+    """Return what works on each kind of job. Loads what only the worker needs."""
+    from appliance.codeintel.build.embedding import VectorFiller  # noqa: PLC0415 - brings LanceDB and pyarrow: 150 MB
+    from appliance.codeintel.build.pipeline import Indexer  # noqa: PLC0415 - brings every grammar
+
+    limits = services.settings.index
+    indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
+    filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
+
+    def index(context: JobContext) -> None:
+        repo = RepoId(context.job.payload["repo"])
+        try:
+            indexer.index(repo, progress=context.progress, check=context.check)
+        except Conflict as exc:  # a worker that was cut off has not quite gone
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+        if services.embedder is not None:
+            services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
+        _tidy_again(services, services.registry.repo(repo).project)
+
+    def embed(context: JobContext) -> None:
+        embedder = services.embedder
+        if embedder is None:
+            return
+        _await_engine(services, context)
+        filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
+
+    def tidy(context: JobContext) -> None:
+        try:
+            indexer.tidy(ProjectId(context.job.key))
+        except Conflict as exc:  # the project is being indexed: later
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+
+        services.jobs.enqueue("tidy-vectors", key=context.job.key)
+
+    def tidy_vectors(context: JobContext) -> None:
+        filler.tidy(ProjectId(context.job.key))
+
+    return {"index": index, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
+
+
+def _tidy_again(services: Services, project: ProjectId) -> None:
+    """Ask for what could not be tidied at its last time: an index that could not be read may be a former one now."""
+    last = [job for kind in ("tidy", "tidy-vectors") for job in services.jobs.list(kind=kind, key=project, limit=1)]
+    if any(job.state == "failed" for job in last):
+        services.jobs.enqueue("tidy", key=project)
+
+
+def worker_of(services: Services) -> Worker:
+    """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
+    lanes = (("index", "tidy"), ("embed", "tidy-vectors"))
+    return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
+
+
+def work(services: Services, stop: threading.Event) -> None:
+    """Work on jobs until *stop* is set, having asked first for what is missing; that is looked after every few minutes."""
+    mend(services)
+    keepers = [threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True)]
+    if services.settings.repos_from is not None:
+        intake = Intake(services, services.settings.repos_from)
+        keepers.append(threading.Thread(target=intake.keep, args=(stop,), name="intake", daemon=True))
+    for keeper in keepers:
+        keeper.start()
+    try:
+        worker_of(services).run(stop)
+    finally:
+        stop.set()
+        for keeper in keepers:
+            keeper.join(_GOODBYE_S)
+
+
+def mend(services: Services, *, again: bool = True) -> None:
+    """Ask for an index where one is damaged or the next attempt is due, and for vectors where some are missing.
+
+    What is under way is not asked for. Without *again* only what was not tried in vain already: not the index of a repo
+    that failed before it is due, nor vectors while no engine could make them, nor those that it refused. A damaged index is
+    noted in the registry.
+    """
+    for repo in services.registry.repos():
+        if _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True):
+            services.index(repo.id)
+        try:
+            info = services.generations.published(repo.id).info
+        except NotFound:
+            continue
+        except StoreCorrupt as exc:
+            _log.error("index.damaged", repo=repo.id, reason=exc.message)
+            if not repo.error:
+                services.registry.attempted(repo.id, exc)
+            if _may(services, "index", repo.id, again=again):
+                services.index(repo.id)
+            continue
+        except ApplianceError as exc:
+            _log.error("index.unreadable", repo=repo.id, reason=exc.message)
+            continue
+        finally:
+            services.generations.forget(repo.id)  # a worker has no use for what searches keep open
+        missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
+        if missing > 0 and _may(services, "embed", repo.id, again=True) and _can_embed(services, again=again):
+            services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
+
+
+def _is_due(repo: Repo, *, now: float) -> bool:
+    if repo.last_attempt is None or repo.next_attempt is None:
+        return False
+    return now >= repo.next_attempt or now < repo.last_attempt  # then the clock was set back
+
+
+def _may(services: Services, kind: str, repo: RepoId, *, again: bool) -> bool:
+    last = services.jobs.list(kind=kind, key=repo, limit=1)
+    return not last or (last[0].ended and (again or last[0].state != "failed"))
+
+
+def _can_embed(services: Services, *, again: bool) -> bool:
+    if services.embedder is None:
+        return False
+    return again or asyncio.run(services.engines.health("embed")).state == "ready"
+
+
+def _keep(services: Services, stop: threading.Event) -> None:
+    while not stop.wait(_LOOK_S):
+        try:
+            mend(services, again=False)
+        except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
+            _log.exception("worker.look_failed")
+
+
+def _await_engine(services: Services, context: JobContext) -> None:
+    """Wait for the embedder: at the start of an appliance its model may still be loading, or on its way here."""
+    deadline = Deadline(_ENGINE_WAIT_S, what="Waiting for the embedder")
+    while True:
+        health = asyncio.run(services.engines.health("embed"))
+        if health.state in {"ready", "off"}:
+            return
+        context.check()
+        context.progress("wait for the embedder", 0, None)
+        if not deadline.left:
+            raise EngineUnavailable(f"The embedder is {health.state}: {health.detail}", remedy="`skellig status` shows it.")
+        time.sleep(_ENGINE_POLL_S)
