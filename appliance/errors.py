@@ -15,7 +15,12 @@ ApplianceError
 │   └── MalformedContent
 ├── TrustError             never retried, always audited
 │   ├── BadSignature
+│   │   ├── WrongKey
+│   │   └── TooFewSignatures
 │   ├── DigestMismatch
+│   ├── MissingPart
+│   ├── ExtraFile
+│   ├── MalformedMetadata
 │   ├── RollbackRefused
 │   └── MetadataExpired
 ├── Unavailable            may be retried
@@ -140,10 +145,40 @@ class BadSignature(TrustError):
     code = "bad_signature"
 
 
+class WrongKey(BadSignature):
+    """It was signed by a key that is not trusted for it."""
+
+    code = "wrong_key"
+
+
+class TooFewSignatures(BadSignature):
+    """Fewer trusted keys signed it than must have."""
+
+    code = "too_few_signatures"
+
+
 class DigestMismatch(TrustError):
     """Bytes do not have the digest that they should have."""
 
     code = "digest_mismatch"
+
+
+class MissingPart(TrustError):
+    """Something that was signed is not there."""
+
+    code = "missing_part"
+
+
+class ExtraFile(TrustError):
+    """Something is there that nobody signed."""
+
+    code = "extra_file"
+
+
+class MalformedMetadata(TrustError):
+    """Trust metadata is not of the form that it must have."""
+
+    code = "malformed_metadata"
 
 
 class RollbackRefused(TrustError):

@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "config": "Show every setting, its value and where it comes from.",
     "model": "List, pull, import and verify models.",
     "repo": "Add, list, show, refresh and remove repositories.",
+    "bundle": "Build, verify and apply signed bundles.",
     "search": "Search the indexed code.",
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
 }

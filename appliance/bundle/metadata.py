@@ -1,0 +1,233 @@
+"""The verdict on a bundle's metadata: python-tuf's rules over a folder, and that no byte of it is without meaning.
+
+Time is what signed bundles said, never this machine's clock: the reference that expiry is held to is the latest time at
+which a bundle was built that this host took (docs/adr/0008).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from securesystemslib.exceptions import UnverifiedSignatureError
+from tuf.api import exceptions as tuf
+from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, T, Targets, Timestamp
+from tuf.api.serialization import DeserializationError
+from tuf.ngclient._internal.trusted_metadata_set import TrustedMetadataSet
+from tuf.ngclient.config import EnvelopeType
+
+from appliance.bundle.contents import opened
+from appliance.bundle.layout import METADATA, Entry, named, safe_path
+from appliance.bundle.trust import Known
+from appliance.errors import (
+    BadSignature,
+    DigestMismatch,
+    ExtraFile,
+    MalformedMetadata,
+    MetadataExpired,
+    MissingPart,
+    RollbackRefused,
+    TooFewSignatures,
+    TrustError,
+    WrongKey,
+)
+
+_ROOT = re.compile(rf"{METADATA}/([1-9][0-9]{{0,3}})\.root\.json")
+_ROLES: Final = ("timestamp", "snapshot", "targets")
+_LARGEST: Final[Mapping[str, int]] = {"root": 512_000, "timestamp": 16_384, "snapshot": 65_536, "targets": 32_000_000}
+_AGAIN: Final = "Get the bundle again from where it was built."
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Metadata that holds: every signed file but the metadata itself, when each role expires, and what to remember."""
+
+    entries: dict[str, Entry]
+    expires: Mapping[str, datetime]
+    root: bytes
+    timestamp: bytes
+    snapshot: bytes
+    names: Sequence[str]
+
+
+def judge(folder: Path, found: Mapping[str, int], known: Known) -> Judged:
+    """Return what the metadata of *folder* signs, whose files are *found*, if it holds against *known*.
+
+    Raise the leaf of `TrustError` that says why it does not.
+    """
+    names = _names(found)
+    raw = {name: _read(folder, name, found[name]) for name in names}
+    anchor = _parse(Root, known.root, "the trusted root")
+    roots = list(_chain([(name, raw[name]) for name in names[:-3]], anchor=(anchor, known.root)))
+    root = roots[-1] if roots[-1].signed.version > anchor.signed.version else anchor
+    with _told():
+        trusted = TrustedMetadataSet(known.root, EnvelopeType.METADATA)
+        trusted.reference_time = known.time
+        for newer, name in zip(roots, names, strict=False):
+            if newer.signed.version > anchor.signed.version:
+                trusted.update_root(raw[name])
+    timestamp, snapshot, targets = (raw[name] for name in names[-3:])
+    _take_timestamp(trusted, timestamp, known=known, root=root.signed)
+    _take_snapshot(trusted, snapshot, known=known, root=root.signed)
+    _signed_by(_parse(Targets, targets, names[-1]), names[-1], [(root.signed, "targets")])
+    with _told():
+        trusted.update_targets(targets)
+    expires = {role: trusted[role].expires for role in ("root", *_ROLES)}
+    rooted = raw[names[len(roots) - 1]] if root is not anchor else known.root
+    return Judged(_entries(trusted.targets), expires, rooted, timestamp, snapshot, names)
+
+
+def _names(found: Mapping[str, int]) -> list[str]:
+    """Return the metadata files of a bundle in the order in which they vouch for each other."""
+    here = {path for path in found if path.startswith(f"{METADATA}/")}
+    roots = {int(match[1]) for path in here if (match := _ROOT.fullmatch(path))}
+    wanted = [f"{METADATA}/{number}.root.json" for number in range(1, max(roots, default=1) + 1)]
+    wanted += [f"{METADATA}/{role}.json" for role in _ROLES]
+    if missing := set(wanted) - here:
+        raise MissingPart(f"The bundle lacks {named(list(missing))}.", remedy=_AGAIN, file=min(missing))
+    if extra := here - set(wanted):
+        raise ExtraFile(f"The bundle has {named(list(extra))}, which nobody signed.", remedy="Remove it.", file=min(extra))
+    return wanted
+
+
+def _read(folder: Path, name: str, size: int) -> bytes:
+    role = name.removesuffix(".json").rpartition("/")[2].rpartition(".")[2]
+    if size > _LARGEST[role]:
+        raise MalformedMetadata(f"{name} has {size:,} bytes; {_LARGEST[role]:,} are the most.", remedy=_AGAIN, file=name)
+    with opened(folder / name) as file:
+        return file.read(size + 1)
+
+
+def _parse(kind: type[T], data: bytes, name: str) -> Metadata[T]:
+    """Return the metadata that *data* is, byte for byte: nothing may stand in it that a signature does not cover."""
+    try:
+        parsed: Metadata[T] = Metadata.from_bytes(data)
+    except DeserializationError as exc:
+        raise MalformedMetadata(f"{name} is not metadata.", remedy=_AGAIN, file=name) from exc
+    if not isinstance(parsed.signed, kind):
+        raise MalformedMetadata(f"{name} is metadata of the kind {parsed.signed.type!r}.", remedy=_AGAIN, file=name)
+    if parsed.to_bytes() != data or parsed.unrecognized_fields or parsed.signed.unrecognized_fields:
+        raise MalformedMetadata(f"{name} is not written as it was signed.", remedy=_AGAIN, file=name)
+    return parsed
+
+
+def _chain(raw: Sequence[tuple[str, bytes]], *, anchor: tuple[Metadata[Root], bytes]) -> Iterator[Metadata[Root]]:
+    """Give every root of the bundle; each is signed by itself and by the one before, and one may be the trusted one."""
+    before: Metadata[Root] | None = None
+    for number, (name, data) in enumerate(raw, start=1):
+        root = _parse(Root, data, name)
+        if root.signed.version != number or root.signed.consistent_snapshot:
+            raise MalformedMetadata(f"{name} says that it is version {root.signed.version}.", remedy=_AGAIN, file=name)
+        by = [(root.signed, "root"), *([(before.signed, "root")] if before else [])]
+        _signed_by(root, name, by)
+        if number == anchor[0].signed.version and data != anchor[1]:
+            raise WrongKey(
+                f"{name} is not the root that this host trusts: the bundle was signed with other keys.",
+                remedy="Ask whoever built it; trust other keys only if you know why they are others.",
+                file=name,
+            )
+        before = root
+        yield root
+
+
+def _signed_by(metadata: Metadata[T], name: str, by: Sequence[tuple[Root, str]]) -> None:
+    """Raise unless each signature is by a key of *by* and right, and each of *by* has as many as it must have."""
+    data = metadata.signed_bytes
+    for keyid, signature in metadata.signatures.items():
+        signers = [root.keys[keyid] for root, role in by if keyid in root.roles[role].keyids and keyid in root.keys]
+        if not signers:
+            raise WrongKey(f"{name} is signed by the key {keyid[:16]}, which is not trusted for it.", file=name)
+        if signature.signature != signature.signature.lower() or signature.unrecognized_fields:
+            raise BadSignature(f"{name} is not what was signed.", remedy=_AGAIN, file=name)
+        for key in signers:
+            try:
+                key.verify_signature(signature, data)
+            except UnverifiedSignatureError as exc:
+                raise BadSignature(f"{name} is not what was signed.", remedy=_AGAIN, file=name) from exc
+    for root, role in by:
+        needed, there = root.roles[role].threshold, len(set(root.roles[role].keyids) & set(metadata.signatures))
+        if there < needed:
+            raise TooFewSignatures(
+                f"{name} is signed by {there} of the {needed} keys that must have signed it.", remedy=_AGAIN, file=name
+            )
+
+
+def _take_timestamp(trusted: TrustedMetadataSet, data: bytes, *, known: Known, root: Root) -> None:
+    name = f"{METADATA}/timestamp.json"
+    parsed = _parse(Timestamp, data, name)
+    _signed_by(parsed, name, [(root, "timestamp")])
+    _pinned(parsed.signed.snapshot_meta, name)
+    if known.timestamp:
+        with suppress(tuf.RepositoryError):  # keys that were changed since do not vouch for it: it is then no witness
+            trusted.update_timestamp(known.timestamp)
+    try:
+        with _told():
+            trusted.update_timestamp(data)
+    except tuf.EqualVersionNumberError:
+        if data != known.timestamp:
+            raise RollbackRefused(
+                "The bundle has the serial number of the one taken last, and is another.", remedy=_AGAIN, file=name
+            ) from None
+
+
+def _take_snapshot(trusted: TrustedMetadataSet, data: bytes, *, known: Known, root: Root) -> None:
+    name = f"{METADATA}/snapshot.json"
+    parsed = _parse(Snapshot, data, name)
+    _signed_by(parsed, name, [(root, "snapshot")])
+    if list(parsed.signed.meta) != ["targets.json"]:
+        raise MalformedMetadata(f"{name} names other metadata than targets.json.", remedy=_AGAIN, file=name)
+    _pinned(parsed.signed.meta["targets.json"], name)
+    if known.snapshot and data != known.snapshot:
+        with suppress(tuf.RepositoryError):
+            trusted.update_snapshot(known.snapshot, trusted=True)
+    with _told():
+        trusted.update_snapshot(data)
+
+
+def _pinned(meta: MetaFile, name: str) -> None:
+    if meta.length is None or list(meta.hashes or ()) != ["sha256"]:
+        raise MalformedMetadata(f"{name} does not give the size and the sha256 of what it vouches for.", file=name)
+
+
+def _entries(targets: Targets) -> dict[str, Entry]:
+    if targets.delegations is not None:
+        raise MalformedMetadata(f"{METADATA}/targets.json delegates, which a bundle never does.")
+    found = {}
+    for path, target in targets.targets.items():
+        if list(target.hashes) != ["sha256"] or target.length < 0:
+            raise MalformedMetadata(f"{METADATA}/targets.json does not give the sha256 of {path!a}.")
+        found[safe_path(path)] = Entry(target.hashes["sha256"], target.length)
+    return found
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn python-tuf's errors into ours, but that for the version which is trusted already."""
+    try:
+        yield
+    except tuf.EqualVersionNumberError:
+        raise
+    except tuf.RepositoryError as exc:
+        raise _ours(exc) from exc
+
+
+def _ours(exc: tuf.RepositoryError) -> TrustError:
+    said = str(exc).rstrip(".")
+    if isinstance(exc, tuf.ExpiredMetadataError):
+        return MetadataExpired(
+            f"The bundle had expired before the newest one that this host took was built: {said}.",
+            remedy="Get a newer bundle.",
+        )
+    if isinstance(exc, tuf.BadVersionNumberError):
+        return RollbackRefused(
+            f"The bundle is older than one taken before: {said}.",
+            remedy="Get a newer bundle; to go back to the version that ran before, use `bundle rollback`.",
+        )
+    if isinstance(exc, tuf.LengthOrHashMismatchError):
+        return DigestMismatch(f"The metadata of the bundle is of more than one bundle: {said}.", remedy=_AGAIN)
+    if isinstance(exc, tuf.UnsignedMetadataError):
+        return TooFewSignatures(f"The bundle is signed by too few keys: {said}.", remedy=_AGAIN)
+    return MalformedMetadata(f"The metadata of the bundle does not hold: {said}.", remedy=_AGAIN)

@@ -1,0 +1,154 @@
+"""``skellig bundle``: keys and bundles are made here; `appliance.cli.carry` has what is done where a bundle arrives."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import click
+
+from appliance.bundle import build as building
+from appliance.bundle import image as images
+from appliance.bundle import keys as signing
+from appliance.bundle import layout
+from appliance.bundle.build import ModelSource, Recipe
+from appliance.cli import carry, loading
+from appliance.cli.flags import Flags
+from appliance.errors import InvalidInput
+from appliance.inference.catalog import Catalog
+from appliance.inference.store import ModelStore
+from appliance.services import MIGRATIONS
+
+_TREES: Final[Mapping[str, tuple[str, str]]] = {
+    "ansible": ("ansible", "The playbooks and roles."),
+    "collections": ("collections", "The vendored Ansible collections."),
+    "docs": ("docs/_build", "The built documentation."),
+    "licences": ("LICENSE", "A licence, or a folder of them."),
+    "sbom": ("sbom", "The list of components, or a folder of them."),
+    "notes": ("CHANGELOG.md", "The release notes."),
+}
+
+
+@click.group(commands=carry.COMMANDS)
+def command() -> None:
+    """Build, verify and apply signed bundles."""
+
+
+@command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--threshold", type=int, default=1, show_default=True, help="How many keys of a role must sign.")
+@click.option("--keys", "count", type=int, default=1, show_default=True, help="How many keys each role has.")
+@click.option("--rotate", is_flag=True, help="Make new keys in a DIR that has some; hosts follow with the next bundle.")
+def keys(*, folder: Path, threshold: int, count: int, rotate: bool) -> None:
+    """Make the keys that sign bundles in DIR: root, targets, snapshot, timestamp, and minisign for the first trust.
+
+    None is ever overwritten. Keep DIR off line; hosts need only the public key that is printed.
+    """
+    making = signing.rotate if rotate else signing.make
+    made = making(folder, threshold=threshold, count=count, now=datetime.now(UTC))
+    click.echo(f"Root {len(made.roots)} asks for {threshold} of {count} keys for each role; they are in {folder}.")
+    click.echo(f"Public key, for hosts: {made.minisigner.key.line}")
+
+
+def _tree_options(function: click.decorators.FC) -> click.decorators.FC:
+    for name, (default, text) in list(_TREES.items())[::-1]:
+        said = f"{text} Default: {default}, where that exists."
+        function = click.option(f"--{name}", type=click.Path(path_type=Path), help=said)(function)
+    return function
+
+
+@command.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--image", required=True, help="The image in podman's store, or an OCI archive of it.")
+@click.option("--model", "models", multiple=True, help="A model of the catalogue that is in the store; may be repeated.")
+@click.option("--version", "version", required=True, help="The version, higher than any that hosts have taken.")
+@click.option("--keys", "keys_folder", type=click.Path(path_type=Path), required=True, help="The folder of keys.")
+@click.option("--store", type=click.Path(path_type=Path), help="A model directory instead of the data directory's.")
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is good for.")
+@click.option(
+    "--part-size", type=click.IntRange(1), default=layout.PART, show_default=True, help="Bytes of the largest part."
+)
+@_tree_options
+@click.pass_obj
+def build(  # noqa: PLR0913 - one argument for each option
+    flags: Flags,
+    /,
+    *,
+    out: Path,
+    image: str,
+    models: tuple[str, ...],
+    version: str,
+    keys_folder: Path,
+    store: Path | None,
+    days: int,
+    part_size: int,
+    **trees: Path | None,
+) -> None:
+    """Build a bundle in the new folder OUT: image, models, playbooks, documents, all signed.
+
+    The time of the build is SOURCE_DATE_EPOCH where that is set; the same inputs and keys then make the same bytes.
+    """
+    built = _built()
+    layout.check_version(version)
+    signers = signing.load(keys_folder)
+    chosen = list(_models(flags, models, store))
+    with _archive(image, near=out, built=built) as archive:
+        recipe = Recipe(
+            version=version,
+            built=built,
+            schema=len(MIGRATIONS),
+            image=archive,
+            models=chosen,
+            trees=dict(_trees(trees)),
+            lasts=timedelta(days=days),
+            largest=part_size,
+        )
+        with carry.bar("Writing", quiet=False) as progress:
+            building.build(out, recipe, keys=signers, progress=progress)
+    click.echo(f"The bundle of version {version} is in {out}.")
+
+
+def _built() -> datetime:
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        return datetime.fromtimestamp(int(given), UTC) if given else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError) as exc:
+        raise InvalidInput(f"SOURCE_DATE_EPOCH is {given!r}, which is no number of seconds.") from exc
+
+
+def _models(flags: Flags, names: tuple[str, ...], store: Path | None) -> Iterator[ModelSource]:
+    catalog = Catalog.load()
+    models = ModelStore(store.absolute(), catalog=catalog) if store else loading.store(loading.load(flags), catalog=catalog)
+    for name in dict.fromkeys(names):
+        model = catalog.get(name)
+        digests = [file.sha256 for file in model.file]
+        yield ModelSource(name, model.licence, tuple(zip(models.paths(name), digests, strict=True)))
+
+
+@contextmanager
+def _archive(image: str, *, near: Path, built: datetime) -> Iterator[Path]:
+    """Give *image* as a file: itself where it is one, else written beside the bundle and removed afterwards."""
+    if Path(image).is_file():
+        yield Path(image)
+        return
+    near.absolute().parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".skellig-image-", dir=near.absolute().parent))
+    try:
+        yield images.export(image, folder, time=int(built.timestamp()))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trees(given: Mapping[str, Path | None]) -> Iterator[tuple[str, Path]]:
+    for name, (default, _) in _TREES.items():
+        found = given[name] or Path(default)
+        if given[name] is None and not found.exists():
+            continue
+        if name == "notes":
+            yield layout.NOTES, found
+        else:
+            yield (f"{name}/{found.name}" if found.is_file() else name), found
