@@ -44,8 +44,11 @@ def create_app(services: Services | None = None) -> Litestar:
         # Each request looks up who asks, and reads files, in a thread: the default is six of them on two cores.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="web"))
         served.access.keys.ensure_local(served.paths.run / CLI_KEY)
+        app.state.warming = asyncio.create_task(served.warm())
 
-    def done() -> None:
+    async def done() -> None:
+        app.state.warming.cancel()
+        await asyncio.wait([app.state.warming])
         if own:
             served.close()
 

@@ -13,9 +13,10 @@ from appliance.base import durable, sqlite
 from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
 from appliance.base.paths import DataPaths
+from appliance.codeintel import prose
 from appliance.codeintel import registry as registered
 from appliance.codeintel.answer import Answerer
-from appliance.codeintel.needs import Embedder
+from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.results import Answer, AnswerEvent, Scope, SearchResponse
@@ -39,6 +40,7 @@ CLI_KEY: Final = "cli.key"
 DEFAULT_PROJECT: Final = "default"
 
 _SILENCE_S: Final = 4 * HEARTBEAT_S
+_ENGINE_LOOK_S: Final = 1.0
 _ENGINE_STATES: Final[Mapping[str, State]] = {
     "ready": "ok", "loading": "starting", "down": "degraded", "failed": "degraded", "off": "off"
 }  # fmt: skip
@@ -81,6 +83,7 @@ class Services:
     answerer: Answering
     embedder: Embedder | None  # of the jobs: it gives way to searches
     engines: Engines
+    chat: ChatModel | None
     turns: Turns  # at the chat model
     access: Access
     health: Health
@@ -116,6 +119,15 @@ class Services:
                 if event.type == "done" and event.answer is not None:
                     return event.answer
         raise EngineUnavailable("The answer broke off before its end.", remedy="Ask again.")
+
+    async def warm(self) -> None:
+        """Have the chat model read what stands before every question once its engine is ready, however long that takes."""
+        if self.chat is None:
+            return
+        while (await self.engines.health("chat")).state != "ready":  # noqa: ASYNC110 - another process, which tells nobody
+            await asyncio.sleep(_ENGINE_LOOK_S)
+        with suppress(ApplianceError):  # then the first question does
+            await prose.warm(self.chat)
 
     def index(self, repo: RepoId) -> Job:
         """Ask for *repo* to be indexed and return the job that will do it."""
@@ -171,6 +183,7 @@ def build(loaded: Loaded) -> Services:
     generations = Generations(registry, paths=paths, clock=clock)
     engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
     searcher = Searcher(generations, engines.embedder(), clock)
+    chat = engines.chat()
     return Services(
         settings=settings,
         origins=loaded.origins,
@@ -181,9 +194,10 @@ def build(loaded: Loaded) -> Services:
         jobs=jobs,
         generations=generations,
         searcher=searcher,
-        answerer=Answerer(generations, searcher, engines.chat(), clock),
+        answerer=Answerer(generations, searcher, chat, clock),
         embedder=engines.embedder(priority="background"),
         engines=engines,
+        chat=chat,
         turns=engines.turns,
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),

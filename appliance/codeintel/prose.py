@@ -68,6 +68,17 @@ def request(question: str, blocks: Sequence[Block]) -> ChatRequest:
     return ChatRequest(messages, max_tokens=MAX_TOKENS, temperature=0.0, schema=_SCHEMA, top=_CANDIDATES)
 
 
+async def warm(chat: ChatModel) -> None:
+    """Have *chat* read the fixed words, so that the first question does not wait for them; raise what the engine raises."""
+    messages = (Message("system", _SYSTEM), Message("user", ""))
+    stream = chat.chat(ChatRequest(messages, max_tokens=1, temperature=0.0))
+    try:
+        async for _ in stream:
+            pass
+    finally:
+        await _close(stream)
+
+
 def threshold(model: str) -> float:
     """Return the least P(true) with which *model* may go on to write."""
     return THRESHOLDS.get(model, LEAST_PROBABILITY)

@@ -30,11 +30,14 @@ STREAM = {"accept": "text/event-stream"}
 
 @dataclass
 class HeldEngine(ScriptedEngine):
-    """Takes every request, and says nothing before the test lets it."""
+    """Takes every question, and says nothing before the test lets it; what only warms the model is done at once."""
 
     go: threading.Event = field(default_factory=threading.Event)
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta]:
+        if request.max_tokens == 1:
+            yield ChatDelta("", (), "length", 10, 1)
+            return
         self.requests.append(request)
         await asyncio.to_thread(self.go.wait)
         for piece in (said(SAID)[:20], said(SAID)[20:]):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sqlite
-from appliance.errors import Cancelled, Conflict, NotFound, StoreCorrupt
+from appliance.errors import Cancelled, Conflict, EngineUnavailable, NotFound, StoreCorrupt
 from appliance.ids import RepoId
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.jobs.queue import MAX_ATTEMPTS, Job, JobQueue
@@ -17,7 +17,9 @@ from appliance.ops.health import Verdict
 from appliance.services import EngineProbe, Services, WorkerProbe
 from appliance.worker import job_handlers, mend, work, worker_of
 from tests.support.appliance import make_services, serving
+from tests.support.chat import ScriptedChat
 from tests.support.clock import FakeClock
+from tests.support.house import until
 from tests.support.indexed import WordEmbedder
 from tests.support.repos import make_repo
 
@@ -54,6 +56,25 @@ def run(services: Services, kind: str, *, stop: threading.Event | None = None) -
     assert lease is not None
     job_handlers(services)[kind](JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock))
     return services.jobs.complete(lease)
+
+
+def test_the_chat_model_is_warmed_once_it_is_ready_and_not_before(services: Services) -> None:
+    chat, engines = ScriptedChat("{"), Engines("loading", "ready")
+    asyncio.run(replace(services, chat=chat, engines=engines).warm())
+    assert (len(chat.requests), engines.asked) == (1, 2)
+
+
+def test_a_chat_model_that_fails_to_warm_or_is_none_is_no_matter(services: Services) -> None:
+    chat = ScriptedChat(errors=[EngineUnavailable("Gone.")])
+    asyncio.run(replace(services, chat=chat, engines=Engines("ready")).warm())
+    asyncio.run(replace(services, chat=None).warm())
+    assert len(chat.requests) == 1
+
+
+def test_the_application_warms_and_its_end_does_not_wait_for_that(services: Services) -> None:
+    engines = Engines("loading")
+    with serving(replace(services, chat=ScriptedChat("{"), engines=engines)):
+        until(lambda: engines.asked)
 
 
 def test_a_finished_index_asks_for_its_vectors(services: Services, repo: RepoId) -> None:

@@ -14,6 +14,7 @@ from appliance.codeintel.prose import (
     read,
     request,
     threshold,
+    warm,
 )
 from appliance.codeintel.query.context import Block
 from appliance.codeintel.reading import Fragment
@@ -49,6 +50,14 @@ def outcome(events: list[ProseEvent]) -> Outcome:
     last = events[-1]
     assert isinstance(last, Outcome)
     return last
+
+
+def test_what_warms_the_model_is_the_beginning_of_every_question() -> None:
+    chat = ScriptedChat("{")
+    asyncio.run(warm(chat))
+    (warming,) = chat.requests
+    assert warming.messages[0] == request(QUESTION, BLOCKS).messages[0]
+    assert (warming.max_tokens, chat.open) == (1, 0)
 
 
 def test_sentences_stream_and_then_come_linked() -> None:
