@@ -12,7 +12,7 @@ import msgspec
 from appliance.errors import InvalidInput, NotFound
 from appliance.inference.engines.base import Role
 
-EngineKind = Literal["llama_server", "onnx_embed", "none"]
+EngineKind = Literal["llama_server", "llama_cpp_python", "vllm", "onnx_embed", "none"]
 Purpose = Literal["answers", "small", "plumbing", "embeddings", "conversion"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -21,12 +21,19 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]*")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9-]*")
 _MAX_PARTS = 999
-_SUFFIXES: Mapping[EngineKind, tuple[str, ...]] = {"llama_server": (".gguf",), "onnx_embed": (".json", ".onnx"), "none": ()}
 _ROLES: Mapping[EngineKind, tuple[Role, ...]] = {
     "llama_server": ("chat",),
+    "llama_cpp_python": ("chat", "embed"),
+    "vllm": ("chat",),
     "onnx_embed": ("embed",),
     "none": ("chat", "embed"),
 }
+_SUFFIXES: Mapping[EngineKind, tuple[str, ...]] = {
+    "llama_server": (".gguf",),
+    "llama_cpp_python": (".gguf",),
+    "onnx_embed": (".json", ".onnx"),
+}
+_FOLDER = frozenset({".safetensors", ".json", ".txt"})  # no other kind reaches vLLM: pickles and Python files are code
 
 
 class _Frozen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +99,19 @@ class Model(_Frozen, frozen=True, kw_only=True):
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.file)
+
+    def engine_for(self, wanted: str) -> EngineKind:
+        """Return the engine that runs this model: *wanted*, or with ``auto`` its own; raise `InvalidInput` if it cannot."""
+        able = [kind for kind in _ROLES if kind != "none" and self.role in _ROLES[kind] and not _lacks(kind, self)]
+        if wanted == "auto" or self.engine == "none":
+            return self.engine
+        kind = next((kind for kind in able if kind == wanted), None)
+        if kind is None:
+            raise InvalidInput(
+                f"The engine {wanted} cannot run {self.name}.",
+                remedy=f"Set {self.role}.engine to one of {', '.join(['auto', *able])}, or name another {self.role}.model.",
+            )
+        return kind
 
 
 class _Document(_Frozen, frozen=True, kw_only=True):
@@ -179,13 +199,23 @@ def _model_problems(model: Model) -> Iterable[str]:
         yield "it has no file"
     if model.role not in _ROLES[model.engine]:
         yield f"the engine {model.engine} does not serve the role {model.role}"
-    if (model.engine == "onnx_embed") != (model.dimensions > 0):
+    if (model.role == "embed" and model.engine != "none") != (model.dimensions > 0):
         yield "dimensions must be above 0 for an embedder, and only there"
-    suffixes = tuple(sorted(Path(file.name).suffix for file in model.file))
-    if model.engine != "none" and suffixes != _SUFFIXES[model.engine]:
-        yield f"the engine {model.engine} needs exactly the files {', '.join('*' + s for s in _SUFFIXES[model.engine])}"
+    if model.engine != "none" and (lacks := _lacks(model.engine, model)):
+        yield lacks
     for file in model.file:
         yield from _file_problems(file)
+
+
+def _lacks(kind: EngineKind, model: Model) -> str:
+    """Return why the files of *model* are not those that the engine *kind* takes, or nothing."""
+    names = {file.name for file in model.file}
+    suffixes = tuple(sorted(Path(name).suffix for name in names))
+    if kind == "vllm":
+        right = set(suffixes) <= _FOLDER and ".safetensors" in suffixes and "config.json" in names
+        return "" if right else "the engine vllm needs *.safetensors and config.json, and takes *.json and *.txt beside them"
+    wanted = _SUFFIXES.get(kind, ())
+    return "" if suffixes == wanted else f"the engine {kind} needs exactly the files {', '.join('*' + s for s in wanted)}"
 
 
 def _file_problems(file: ModelFile) -> Iterable[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import importlib.util
 import math
 import re
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from appliance.base import proc
 from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
@@ -218,3 +220,9 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
             break
         count += 1
     return count
+
+
+def needed_package(kind: str) -> None:
+    """Skip the test where the engine *kind* needs an optional package that is not installed."""
+    if kind == "llama_cpp_python" and importlib.util.find_spec("llama_cpp") is None:
+        pytest.skip("llama-cpp-python is not installed: `.venv/bin/pip install $(.ci/wheels)` builds and installs it")

@@ -12,7 +12,7 @@ from appliance.contracts.chat import ChatRequest, JsonSchema
 from appliance.errors import ApplianceError, EngineUnavailable, InvalidInput, PromptTooLong
 from appliance.inference import wire
 from appliance.inference.engines.llama import LlamaEngine, fitted
-from appliance.inference.engines.program import Options, main
+from appliance.inference.engines.program import Options, leave, main
 from appliance.inference.hardware import probe
 
 
@@ -99,4 +99,4 @@ def _is_plain(schema: object) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(build, role="chat", argv=sys.argv[1:], threads=probe().threads))
+    leave(main(build, role="chat", argv=sys.argv[1:], threads=probe().threads))

@@ -15,7 +15,7 @@ from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import EngineUnavailable, InvalidInput
 from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo, Priority
 from appliance.inference.engines.lanes import Lanes
-from appliance.inference.engines.program import Options, main
+from appliance.inference.engines.program import Options, leave, main
 
 _MAX_CHARACTERS = 16_384  # far beyond any window, so that one huge text does not cost its whole length
 
@@ -136,4 +136,4 @@ def build(options: Options) -> OnnxEmbedder:
 
 
 if __name__ == "__main__":
-    sys.exit(main(build, role="embed", argv=sys.argv[1:], threads=1))
+    leave(main(build, role="embed", argv=sys.argv[1:], threads=1))

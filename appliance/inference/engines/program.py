@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from granian.constants import Interfaces
 from granian.server.embed import Server
@@ -36,7 +37,10 @@ _MAX_SOCKET_PATH = 100  # the kernel takes 107 bytes; an engine adds a few for a
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line of an engine program, with its model looked up and its files known to be right."""
+    """The command line of an engine program, with its model looked up and its files known to be right.
+
+    *gpu*: it must run on one.
+    """
 
     model: Model
     files: tuple[Path, ...]
@@ -44,6 +48,7 @@ class Options:
     threads: int
     context: int
     slots: int
+    gpu: bool
 
     @property
     def info(self) -> EngineInfo:
@@ -54,25 +59,34 @@ class Options:
 def main(build: Callable[[Options], Engine], *, role: Role, argv: Sequence[str], threads: int) -> int:
     """Run the engine that *build* makes, of *role*, until it is told to stop; return the exit status.
 
-    Whatever keeps it from working is told in one sentence on standard error and beside the socket, with status 1. *threads*
-    is the default of the option.
+    Whatever keeps it from working is told in one sentence on standard error and beside the socket, with status 1. *role* and
+    *threads* are the defaults of their options.
     """
     os.environ.update(OFFLINE)
-    asked = _parser(threads).parse_args(argv)
+    asked = _parser(role, threads).parse_args(argv)
     log.configure(level="warning", json=True)
     try:
         claim(asked.socket)
     except ApplianceError as exc:
         return _complain(exc)
-    info = EngineInfo(role, asked.name, asked.context or 0)
+    info = EngineInfo(asked.role, asked.name, asked.context or 0)
     try:
         options = _options(asked)
         info = options.info
-        asyncio.run(_run(build(options), socket=options.socket))
+        engine = build(options)
+        write_card(options.socket, Card(info))
+        asyncio.run(run(engine, socket=options.socket))
     except ApplianceError as exc:
         write_card(asked.socket, Card(info, failure=str(exc)))
         return _complain(exc)
     return 0
+
+
+def leave(status: int) -> NoReturn:
+    """End this process with *status* at once: a thread of the door that meets a half-gone interpreter would abort it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def claim(socket: Path) -> None:
@@ -106,6 +120,13 @@ async def serving(engine: Engine, *, socket: Path) -> AsyncIterator[None]:
     """Serve *engine* on *socket* for the length of the block, announced by its card; the engine is not started here."""
     claim(socket)
     write_card(socket, Card(engine.info))
+    async with listening(engine, socket=socket):
+        yield
+
+
+@asynccontextmanager
+async def listening(engine: Engine, *, socket: Path) -> AsyncIterator[None]:
+    """Serve *engine* on *socket*, which is free, for the length of the block; announce nothing."""
     server = Server(
         EngineApp(engine),
         uds=socket,
@@ -135,13 +156,14 @@ def _release(socket: Path) -> None:
     socket.unlink(missing_ok=True)
 
 
-async def _run(engine: Engine, *, socket: Path) -> None:
+async def run(engine: Engine, *, socket: Path) -> None:
+    """Serve *engine* on *socket* while it starts and works, until told to stop; raise what keeps it from working."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     try:
-        async with serving(engine, socket=socket):
+        async with listening(engine, socket=socket):
             await _first(stopped, engine.start())
             if not stopped.is_set():
                 await _first(stopped, _fail_when_broken(engine))
@@ -166,20 +188,24 @@ async def _fail_when_broken(engine: Engine) -> None:
     raise EngineUnavailable(await engine.broken())
 
 
-def _parser(threads: int) -> argparse.ArgumentParser:
+def _parser(role: Role, threads: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(allow_abbrev=False, description="Serve one model on a unix socket.")
+    parser.add_argument("--role", choices=("chat", "embed"), default=role, help="what it is for (default: %(default)s)")
     parser.add_argument("--name", required=True, help="the model's name in the catalogue")
     parser.add_argument("--model", required=True, type=Path, action="append", help="a file of the model; again for each")
     parser.add_argument("--socket", required=True, type=Path, help="the unix socket to serve on")
     parser.add_argument("--threads", type=int, default=threads, help="threads (default: %(default)s)")
     parser.add_argument("--context", type=int, default=0, help="context window in tokens (default: the model's)")
     parser.add_argument("--slots", type=int, default=1, help="requests answered side by side")
+    parser.add_argument("--gpu", action="store_true", help="refuse to run without a GPU")
     parser.add_argument("--catalog", type=Path, default=None, help="another catalogue than the packaged one")
     return parser
 
 
 def _options(asked: argparse.Namespace) -> Options:
     model = Catalog.load(asked.catalog).get(asked.name)
+    if model.role != asked.role:
+        raise InvalidInput(f"The model {model.name} is for the role {model.role}, not {asked.role}.")
     if min(asked.threads, asked.slots) < 1 or asked.context < 0:
         raise InvalidInput("Threads and slots must be at least 1, context at least 0.")
     files = []
@@ -193,7 +219,8 @@ def _options(asked: argparse.Namespace) -> Options:
             )
         check_file(path, file)
         files.append(path)
-    return Options(model, tuple(files), asked.socket, asked.threads, asked.context or model.context, asked.slots)
+    context = asked.context or model.context
+    return Options(model, tuple(files), asked.socket, asked.threads, context, asked.slots, asked.gpu)
 
 
 def _complain(error: ApplianceError) -> int:

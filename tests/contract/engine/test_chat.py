@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from appliance.contracts.chat import ChatDelta, ChatRequest, Message
-from appliance.errors import InvalidInput, PromptTooLong
+from appliance.errors import EngineUnavailable, InvalidInput, PromptTooLong
 from appliance.inference.client import EngineClient
 from appliance.inference.unix import connected
 from tests.contract.engine.conftest import CONTEXT
@@ -35,6 +35,10 @@ def test_last_delta_has_the_reason_and_the_counts(chat: EngineClient) -> None:
     assert deltas[-1].prompt_tokens > 4
 
 
+def said(client: EngineClient, schema: dict[str, object]) -> str:
+    return "".join(delta.text for delta in all_of(client, asked("Write indented JSON.", tokens=40, schema=schema)))
+
+
 def test_text_comes_in_pieces(chat: EngineClient) -> None:
     assert sum(bool(delta.text) for delta in all_of(chat, asked(tokens=6))) > 1
 
@@ -42,6 +46,30 @@ def test_text_comes_in_pieces(chat: EngineClient) -> None:
 def test_output_obeys_the_schema(chat: EngineClient) -> None:
     text = "".join(delta.text for delta in all_of(chat, asked(tokens=20, schema={"enum": ["naïve ☃"]})))
     assert json.loads(text) == "naïve ☃"
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nonsense"}, {"type": "array", "items": {"type": "nonsense"}}, {"$ref": "#/nowhere"}, {"enum": 5}]
+)
+def test_schema_that_is_none_is_refused(model: EngineClient, schema: dict[str, object]) -> None:
+    """It would else constrain nothing."""
+    with pytest.raises((InvalidInput, EngineUnavailable)):
+        said(model, schema)
+
+
+def test_schema_beyond_the_plain_ones_constrains_too(model: EngineClient) -> None:
+    assert said(model, {"anyOf": [{"const": "left"}, {"const": "right"}]}) in {'"left"', '"right"'}
+
+
+def test_schema_that_nothing_satisfies_constrains_all_the_same(model: EngineClient) -> None:
+    schema = {"type": "object", "properties": {}, "required": ["x"], "additionalProperties": False}
+    assert said(model, schema).startswith("{")
+
+
+def test_json_comes_without_blanks_that_cost_time(model: EngineClient) -> None:
+    members = {"a": {"enum": [1]}, "b": {"enum": [2]}}
+    schema = {"type": "object", "properties": members, "required": ["a", "b"], "additionalProperties": False}
+    assert said(model, schema) == '{"a":1,"b":2}'
 
 
 def test_candidates_come_with_their_probabilities_best_first(chat: EngineClient) -> None:

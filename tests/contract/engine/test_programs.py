@@ -16,12 +16,15 @@ import pytest
 from appliance.base import proc
 from appliance.codeintel.query import context
 from appliance.contracts.chat import ChatRequest, Message
-from appliance.errors import EngineUnavailable, InvalidInput
+from appliance.errors import EngineUnavailable
 from appliance.inference.card import read_card
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
+from appliance.inference.engines.llama import LlamaEngine
+from appliance.inference.engines.llama_cpp_python import LlamaCppPython
 from appliance.inference.engines.llama_server import LlamaServer
-from tests.support.engines import ScriptedEngine, served_in_thread, wait_ready
+from tests.contract.engine.conftest import CHAT
+from tests.support.engines import ScriptedEngine, needed_package, served_in_thread, wait_ready
 from tests.support.models import MINILM, SMOL, needed
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -44,10 +47,11 @@ def start(folder: Path) -> Iterator[Start]:
         proc.end_group(child, grace=0)
 
 
-@pytest.fixture
-def smol(start: Start, folder: Path) -> tuple["subprocess.Popen[bytes]", EngineClient]:
+@pytest.fixture(params=CHAT)
+def smol(request: pytest.FixtureRequest, start: Start, folder: Path) -> tuple["subprocess.Popen[bytes]", EngineClient]:
     """Give a running program with the smallest model, and its client."""
-    child = start("llama_server", "--name", SMOL, "--model", str(needed(SMOL)[0]), "--context", "512", "--threads", "1")
+    needed_package(request.param)
+    child = start(request.param, "--name", SMOL, "--model", str(needed(SMOL)[0]), "--context", "512", "--threads", "1")
     client = EngineClient(folder / "e.sock", expected=EngineInfo("chat", SMOL, 512))
     wait_ready(client)
     return child, client
@@ -57,11 +61,12 @@ def smol(start: Start, folder: Path) -> tuple["subprocess.Popen[bytes]", EngineC
     ("options", "sentence"),
     [
         (["--name", "no-such-model", "--model", "x.gguf"], "No model is called 'no-such-model'"),
-        (["--name", SMOL, "--model", "/nowhere/SmolLM2-135M-Instruct.Q4_1.gguf"], "is missing"),
-        (["--name", SMOL, "--model", "x.gguf", "--threads", "0"], "at least 1"),
+        (["--name", MINILM, "--model", "/nowhere/all-minilm-l6-v2-int8.onnx"], "is missing"),
+        (["--name", MINILM, "--model", "x.onnx", "--threads", "0"], "at least 1"),
+        (["--name", SMOL, "--model", "x.gguf"], "is for the role chat, not embed"),
         (["--name", SMOL, "--model", "x.gguf", "--catalog", "/nowhere.toml"], "does not exist"),
     ],
-    ids=["unknown", "missing", "threads", "catalogue"],
+    ids=["unknown", "missing", "threads", "role", "catalogue"],
 )
 def test_program_that_cannot_work_says_why_and_exits(start: Start, options: list[str], sentence: str) -> None:
     child = start("onnx_embed", *options)
@@ -71,7 +76,7 @@ def test_program_that_cannot_work_says_why_and_exits(start: Start, options: list
     assert "Traceback" not in said.decode()
 
 
-@pytest.mark.parametrize(("kind", "role"), [("onnx_embed", "embed"), ("llama_server", "chat")])
+@pytest.mark.parametrize(("kind", "role"), [("onnx_embed", "embed"), ("llama_server", "chat"), ("llama_cpp_python", "chat")])
 def test_program_that_cannot_work_announces_itself_in_its_own_role(start: Start, folder: Path, kind: str, role: str) -> None:
     start(kind, "--name", "no-such-model", "--model", "x.bin").communicate(timeout=_PATIENCE_S)
     card = read_card(folder / "e.sock")
@@ -96,11 +101,13 @@ def test_model_with_another_digest_does_not_reach_the_engine(start: Start, folde
     assert "sha256" in asyncio.run(client.health()).detail
 
 
-def test_file_that_llama_cannot_load_is_a_sentence(folder: Path) -> None:
+@pytest.mark.parametrize(("kind", "package"), [(LlamaServer, "llama_server"), (LlamaCppPython, "llama_cpp_python")])
+def test_file_that_llama_cannot_load_is_a_sentence(folder: Path, kind: type[LlamaEngine], package: str) -> None:
     """Digest and header may be right, and the rest of no use to this version of the library."""
+    needed_package(package)
     (folder / "hollow.gguf").write_bytes(b"GGUF")
     info = EngineInfo("chat", "hollow", 512)
-    engine = LlamaServer(info, model=folder / "hollow.gguf", socket=folder / "e.sock", threads=(1, 1), slots=1)
+    engine = kind(info, model=folder / "hollow.gguf", socket=folder / "e.sock", threads=(1, 1))
 
     async def start_it() -> None:
         try:
@@ -120,36 +127,6 @@ def test_second_program_on_one_socket_says_so_and_exits(start: Start, folder: Pa
         assert child.returncode == 1
         assert "Another engine listens" in said.decode()
         assert asyncio.run(client.health()).state == "ready"
-
-
-def test_json_comes_without_blanks_that_cost_time(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
-    members = {"a": {"enum": [1]}, "b": {"enum": [2]}}
-    schema = {"type": "object", "properties": members, "required": ["a", "b"], "additionalProperties": False}
-    asked = ChatRequest([Message("user", "Write indented JSON.")], max_tokens=40, schema=schema)
-    assert said(smol[1], asked) == '{"a":1,"b":2}'
-
-
-@pytest.mark.parametrize(
-    "schema", [{"type": "nonsense"}, {"type": "array", "items": {"type": "nonsense"}}, {"$ref": "#/nowhere"}, {"enum": 5}]
-)
-def test_schema_that_is_none_is_refused(
-    smol: tuple["subprocess.Popen[bytes]", EngineClient], schema: dict[str, object]
-) -> None:
-    """It would else constrain nothing."""
-    with pytest.raises((InvalidInput, EngineUnavailable)):
-        said(smol[1], ChatRequest([Message("user", "Write.")], max_tokens=4, schema=schema))
-
-
-def test_schema_beyond_the_plain_ones_constrains_too(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
-    schema = {"anyOf": [{"const": "left"}, {"const": "right"}]}
-    assert said(smol[1], ChatRequest([Message("user", "Write.")], max_tokens=9, schema=schema)) in {'"left"', '"right"'}
-
-
-def test_schema_that_nothing_satisfies_constrains_all_the_same(
-    smol: tuple["subprocess.Popen[bytes]", EngineClient],
-) -> None:
-    schema = {"type": "object", "properties": {}, "required": ["x"], "additionalProperties": False}
-    assert said(smol[1], ChatRequest([Message("user", "Say hello.")], max_tokens=9, schema=schema)).startswith("{")
 
 
 def test_pack_reckons_tokens_of_code_as_a_model_counts_them(smol: tuple["subprocess.Popen[bytes]", EngineClient]) -> None:
