@@ -155,12 +155,13 @@ class Shelf:
         room(self._root, bundle.size + _MARGIN, what="The bundle", free=self._free)
         try:
             with storage_errors(aside):
-                aside.mkdir(mode=0o755)
+                aside.mkdir()
                 listed = _Copy(bundle, aside, progress=progress).all()
                 _check_image(aside / layout.IMAGE, bundle.manifest.image.id)
                 files = {path: [entry.sha256, entry.size] for path, entry in listed.items()}
                 document = {"bundle": _identity(bundle), "files": files}
                 (aside / _LIST).write_text(json.dumps(document, indent=1, sort_keys=True))
+                _open_to_all(aside)
                 sync_filesystem(aside)
                 if here.exists():
                     self._replace(here, aside)
@@ -220,7 +221,7 @@ class Shelf:
 
 
 class _Copy:
-    """Copies the files of a bundle to a folder as a host uses them: parts joined, everything readable by all."""
+    """Copies the files of a bundle to a folder as a host uses them, their parts joined."""
 
     def __init__(self, bundle: Bundle, folder: Path, *, progress: Progress) -> None:
         self._bundle = bundle
@@ -245,7 +246,7 @@ class _Copy:
         if name in self._listed or name == _LIST:
             raise MalformedMetadata(f"The bundle has two files for {name}.", file=name)
         target = self._folder / name
-        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256() if len(sources) > 1 else None
         with target.open("xb") as copy:
             for source in sources:
@@ -258,8 +259,13 @@ class _Copy:
         found = digest.hexdigest() if digest is not None else self._bundle.entries[sources[0]].sha256
         if found != expected.sha256:
             raise DigestMismatch(f"The parts of {name} do not make what was signed.", file=name)
-        target.chmod(0o644)
         self._listed[name] = expected
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let every user read *folder*, whatever this process's umask is: the appliance runs as another than who installs it."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _check_image(path: Path, signed: str) -> None:

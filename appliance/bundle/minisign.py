@@ -65,11 +65,17 @@ def sign(data: bytes, *, comment: str, key: PublicKey, signer: Callable[[bytes],
 def check(data: bytes, signature: bytes, *, key: PublicKey, name: str) -> str:
     """Return the trusted comment of *signature* if *key* made it over *data*; raise `WrongKey` or `BadSignature`."""
     try:
-        untrusted, first, comment, second = signature.decode().splitlines()
+        untrusted, first, comment, second, nothing = signature.decode().split("\n")
     except ValueError as exc:
         raise _malformed(name) from exc
     raw, whole = _decoded(first), _decoded(second)
-    if len(raw) != 74 or len(whole) != 64 or not untrusted.startswith(_UNTRUSTED) or not comment.startswith(_TRUSTED):
+    if (
+        nothing
+        or len(raw) != 74
+        or len(whole) != 64
+        or not untrusted.startswith(_UNTRUSTED)
+        or not comment.startswith(_TRUSTED)
+    ):
         raise _malformed(name)
     if raw[:2] != _HASHED:
         raise _malformed(name)

@@ -1,0 +1,103 @@
+"""Claims about the installer that a bundle carries, run as a bare host runs it."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from appliance.bundle import installer
+from tests.support.bundles import Workshop, flip
+
+# Far behind this machine's clock, which is then years ahead of the bundle's.
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def carried(workshop: Workshop) -> Path:
+    return workshop.bundle("1.0.0", built=LONG_AGO, name="carried")
+
+
+def run(bundle: Path, *argv: str, home: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the bundle's installer with no package but those that it brings, and no variable but PATH and HOME."""
+    python = [*prefix, sys.executable, "-I", "-S", "-W", "error", str(bundle / "installer" / "skellig-bundle.pyz")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    return subprocess.run([*python, *argv], env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def places(host: Path) -> tuple[str, str]:
+    return f"--to={host / 'bundles'}", f"--trust={host / 'trust'}"
+
+
+def test_a_bare_python_takes_a_bundle_and_says_so_to_programs(carried: Path, tmp_path: Path) -> None:
+    first = run(carried, "apply", str(carried), *places(tmp_path), "--json", home=tmp_path)
+    assert first.returncode == 0, first.stderr
+    said = json.loads(first.stdout)
+    assert said["path"] == str(tmp_path / "bundles" / "1.0.0")
+    assert (said["version"], said["changed"]) == ("1.0.0", True)
+    again = run(carried, "apply", str(carried), *places(tmp_path), "--json", home=tmp_path)
+    assert json.loads(again.stdout)["changed"] is False
+
+
+def test_without_a_network_and_with_a_clock_years_ahead_a_bundle_holds(carried: Path, tmp_path: Path) -> None:
+    prefix = ("unshare", "-n")
+    if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespace can be made here")
+    ended = run(carried, "verify", str(carried), places(tmp_path)[1], home=tmp_path / "nowhere", prefix=prefix)
+    assert ended.returncode == 0, ended.stderr
+    assert "Version 1.0.0 holds" in ended.stdout
+    assert "warning: this bundle expired on 2020-12-31" in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("targets/release-notes.md", "digest_mismatch"),
+        ("targets/bundle.json", "digest_mismatch"),
+        ("metadata/targets.json", "malformed_metadata"),
+        ("metadata/1.root.json", "malformed_metadata"),
+    ],
+)
+def test_one_flipped_byte_ends_with_a_code_of_its_own(spoilt: Path, tmp_path: Path, path: str, code: str) -> None:
+    flip(spoilt / path, 0)
+    ended = run(spoilt, "apply", str(spoilt), *places(tmp_path / "host"), home=tmp_path)
+    assert ended.returncode == 7
+    assert f"[{code}]" in ended.stderr
+    assert not (tmp_path / "host" / "bundles" / "current").exists()
+
+
+def test_a_flipped_bit_of_the_key_is_told_apart(workshop: Workshop, spoilt: Path, tmp_path: Path) -> None:
+    line = workshop.keys.minisigner.key.line
+    other = line[:20] + ("A" if line[20] != "A" else "B") + line[21:]
+    ended = run(spoilt, "verify", str(spoilt), places(tmp_path)[1], "--key", other, home=tmp_path)
+    assert ended.returncode == 7
+    assert "[bad_signature]" in ended.stderr
+
+
+def test_the_installer_trusts_the_root_that_it_carries_and_no_other(carried: Path, tmp_path: Path) -> None:
+    stranger = Workshop(tmp_path / "stranger").bundle("9.0.0")
+    ended = run(carried, "apply", str(stranger), *places(tmp_path / "host"), home=tmp_path)
+    assert ended.returncode == 7
+    assert "is not the root that this host trusts" in ended.stderr
+
+
+def test_an_interrupted_sentence_is_one_line(carried: Path, tmp_path: Path) -> None:
+    ended = run(carried, "rollback", *places(tmp_path), home=tmp_path)
+    assert ended.returncode == 3
+    assert ended.stderr.count("\n") == 1
+
+
+def test_the_installer_holds_sources_and_licences_alone(workshop: Workshop) -> None:
+    with zipfile.ZipFile(io.BytesIO(installer.make(workshop.keys.roots[0]))) as archive:
+        names = archive.namelist()
+        assert archive.testzip() is None
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
+    for library in ("click", "tuf", "securesystemslib", "urllib3"):
+        assert [name for name in names if name.lower().startswith(library) and "/licenses/" in name], library
