@@ -42,6 +42,9 @@ class Chat(Section):
     """The engine that writes prose."""
 
     model: str = Field("auto", description="A catalogue name, `auto` (the best that this machine carries) or `none`.")
+    engine: Literal["auto", "llama_server", "llama_cpp_python", "vllm"] = Field(
+        "auto", description="What runs it: `llama_server`, `llama_cpp_python`, `vllm`, or `auto`, the model's own."
+    )
     threads: int | None = Field(None, ge=1, description="Threads; default: cores - 1, at least 1.")
     context: int = Field(4096, ge=512, le=131072, description="Context window in tokens.")
     slots: int = Field(1, ge=1, le=64, description="Requests answered side by side.")
@@ -54,6 +57,9 @@ class Embed(Section):
     """The engine that turns text into vectors."""
 
     model: str = Field("all-minilm-l6-v2-int8", description="A catalogue name, or `none` for no vectors.")
+    engine: Literal["auto", "onnx_embed", "llama_cpp_python"] = Field(
+        "auto", description="What runs it: `onnx_embed`, `llama_cpp_python`, or `auto`, the model's own."
+    )
     threads: int = Field(1, ge=1, description="Threads.")
 
 
@@ -94,6 +100,9 @@ class Settings(BaseSettings):
     )
     repos_from: Path | None = Field(
         None, description="A directory: each folder in it is kept indexed as a repository of the project `default`."
+    )
+    gpu: Literal["auto", "required"] = Field(
+        "auto", description="`required`: refuse to run the chat model on a CPU; `auto`: use a GPU where the engine can."
     )
     web: Web = Web()
     chat: Chat = Chat()

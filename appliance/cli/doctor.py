@@ -73,7 +73,7 @@ def _settings(examined: Examined) -> Verdict:
 
 def _processor(here: Hardware) -> Verdict:
     choice.check_processor(here)
-    code = ", with AVX2" if "avx2" in here.flags else ""
+    code = ", with AVX2" if here.flags and not here.lacks and here.machine == "x86_64" else ""
     return Verdict("ok", f"{here.machine}{code}, {output.counted(here.cores, 'core')}.")
 
 

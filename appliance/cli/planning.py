@@ -11,7 +11,7 @@ from appliance.cli.flags import Flags
 from appliance.config import Settings
 from appliance.errors import InvalidInput, NotFound
 from appliance.inference import choice
-from appliance.inference.catalog import Catalog, Model
+from appliance.inference.catalog import Catalog, EngineKind, Model
 from appliance.inference.engines.base import LOAD_SECONDS
 from appliance.inference.hardware import Hardware
 from appliance.inference.pool import AUTO, OFF
@@ -39,8 +39,9 @@ class Plan:
 def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: ModelStore, hardware: Hardware) -> Plan:
     """Decide what runs; raise `NotFound` naming the model to pull, `HostUnfit` when the machine cannot carry one.
 
-    Raise `InvalidInput` for a context that the model does not have.
+    Raise `InvalidInput` for a context that the model does not have, or an engine that cannot run it.
     """
+    choice.check_processor(hardware)
     chat, notes = _chat(settings, catalog=catalog, store=store, hardware=hardware)
     embed = _embed(settings, catalog=catalog, store=store)
     if embed is None:
@@ -53,6 +54,8 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
         programs.append(_embed_engine(embed, settings, paths=paths, store=store))
     if chat is not None:
         _check_context(chat, settings.chat.context)
+        if settings.gpu == "required":
+            choice.check_gpu(hardware, chat.engine_for(settings.chat.engine))
         programs.append(_chat_engine(chat, settings, paths=paths, store=store, hardware=hardware))
     return Plan(
         programs=tuple(programs),
@@ -87,7 +90,6 @@ def _chat(
     if wanted.model != AUTO:
         model = _of_role(catalog, wanted.model, "chat")
         store.paths(model.name)
-        choice.check_processor(hardware)
         choice.check_fit(model, hardware, context=wanted.context, slots=wanted.slots)
         return model, (f"{model.title}: chat.model asks for it.",)
     found = choice.choose_chat(catalog, store, hardware, context=wanted.context, slots=wanted.slots)
@@ -130,9 +132,10 @@ def _of_role(catalog: Catalog, name: str, role: str) -> Model:
 def _chat_engine(model: Model, settings: Settings, *, paths: DataPaths, store: ModelStore, hardware: Hardware) -> Program:
     chat = settings.chat
     limits = {"threads": chat.threads or hardware.threads, "context": chat.context, "slots": chat.slots}
+    argv = _engine(model.engine_for(chat.engine), model, paths=paths, store=store, limits=limits)
     return Program(
         "engine-chat",
-        _engine("llama_server", model, paths=paths, store=store, limits=limits),
+        (*argv, "--gpu") if settings.gpu == "required" else argv,
         settle=_settled(model) + int(LOAD_SECONDS),
         priority=40,
     )
@@ -142,7 +145,7 @@ def _embed_engine(model: Model, settings: Settings, *, paths: DataPaths, store: 
     limits = {"threads": settings.embed.threads}
     return Program(
         "engine-embed",
-        _engine("onnx_embed", model, paths=paths, store=store, limits=limits),
+        _engine(model.engine_for(settings.embed.engine), model, paths=paths, store=store, limits=limits),
         settle=_settled(model),
         priority=30,
     )
@@ -153,8 +156,11 @@ def _settled(model: Model) -> int:
     return math.ceil(_ENGINE_SETTLE + model.size / _LOAD_RATE)
 
 
-def _engine(kind: str, model: Model, *, paths: DataPaths, store: ModelStore, limits: Mapping[str, int]) -> tuple[str, ...]:
+def _engine(
+    kind: EngineKind, model: Model, *, paths: DataPaths, store: ModelStore, limits: Mapping[str, int]
+) -> tuple[str, ...]:
     files = [part for path in store.paths(model.name) for part in ("--model", str(path))]
     numbers = [part for name, value in limits.items() for part in (f"--{name}", str(value))]
     socket = str(paths.engine_socket(model.role))
-    return (*_PYTHON, f"appliance.inference.engines.{kind}", "--name", model.name, *files, "--socket", socket, *numbers)
+    named = ("--role", model.role, "--name", model.name)
+    return (*_PYTHON, f"appliance.inference.engines.{kind}", *named, *files, "--socket", socket, *numbers)

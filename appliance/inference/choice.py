@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from appliance.errors import HostUnfit
-from appliance.inference.catalog import Catalog, Model
+from appliance.inference.catalog import Catalog, EngineKind, Model
 from appliance.inference.hardware import Hardware
 from appliance.inference.store import ModelStore
 
 RESERVE = 900_000_000  # web, worker and the embedder beside it
 DEFAULT_CONTEXT = 4096
+_ON_GPU: tuple[EngineKind, ...] = ("llama_cpp_python", "vllm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,11 @@ def required_memory(model: Model, *, context: int = DEFAULT_CONTEXT, slots: int 
 
 
 def check_processor(hardware: Hardware) -> None:
-    """Raise `HostUnfit` when the engines' code cannot run on this processor: it would die of an illegal instruction."""
-    if not hardware.avx2:
+    """Raise `HostUnfit` when our code cannot run on this processor: it would die of an illegal instruction."""
+    if hardware.lacks:
         raise HostUnfit(
-            "This processor has no AVX2, FMA and F16C, which the chat engine needs.",
-            remedy="Use a machine with them (any x86 since about 2015), or set chat.model to `none`: search works without.",
+            f"This processor has no {', '.join(hardware.lacks).upper()}, which the vector store and the engines need.",
+            remedy="Use one that has (any x86 since about 2015); in a virtual machine, choose the processor type `host`.",
         )
 
 
@@ -50,13 +51,27 @@ def check_fit(model: Model, hardware: Hardware, *, context: int = DEFAULT_CONTEX
         )
 
 
+def check_gpu(hardware: Hardware, engine: EngineKind) -> None:
+    """Raise `HostUnfit` where *engine* would run on a CPU: this machine shows no GPU, or the engine uses none."""
+    if engine not in _ON_GPU:
+        raise HostUnfit(
+            f"gpu is `required`, and the engine {engine} runs on the CPU.",
+            remedy=f"Set chat.engine to one of {', '.join(_ON_GPU)}, or gpu to `auto`.",
+        )
+    if not hardware.gpus:
+        raise HostUnfit(
+            "gpu is `required`, and no GPU is in sight: there is no /dev/nvidia0 and no /dev/kfd.",
+            remedy="Install its driver and give the appliance its devices, or set gpu to `auto`.",
+        )
+
+
 def choose_chat(
     catalog: Catalog, store: ModelStore, hardware: Hardware, *, context: int = DEFAULT_CONTEXT, slots: int = 1
 ) -> Choice:
     """Return the best model made for answers that this machine carries, or none, with a way to have prose all the same.
 
     A small one would be believed and is mostly wrong: it runs only where somebody names it. Raise `HostUnfit` for a
-    processor that can run no engine.
+    processor that cannot run our code.
     """
     check_processor(hardware)
     need = {m.name: required_memory(m, context=context, slots=slots) for m in catalog.models if m.role == "chat"}

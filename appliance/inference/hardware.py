@@ -3,26 +3,29 @@
 import math
 import os
 import platform
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+_V3 = ("avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm")  # each was seen to end one of them by an illegal instruction
 _UNLIMITED = 1 << 60  # version 1 writes "no limit" as a number near 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Cores and bytes that this process may use, and what the processor knows."""
+    """Cores and bytes that this process may use, what the processor knows, and the devices of GPUs that are in sight."""
 
     cores: int
     memory_total: int
     memory_free: int
     machine: str
     flags: frozenset[str]
+    gpus: tuple[str, ...] = ()
 
     @property
-    def avx2(self) -> bool:
-        """Whether the engines' x86 code can run; on other processors it has other code."""
-        return self.machine not in {"x86_64", "AMD64"} or {"avx2", "fma", "f16c"} <= self.flags
+    def lacks(self) -> tuple[str, ...]:
+        """What the x86 code of the vector store and the engines uses and this processor has not: parts of x86-64-v3."""
+        return tuple(flag for flag in _V3 if flag not in self.flags) if self.machine in {"x86_64", "AMD64"} else ()
 
     @property
     def threads(self) -> int:
@@ -45,6 +48,7 @@ def probe(*, root: Path = Path("/"), cores: int | None = None, machine: str | No
         memory_free=free,
         machine=machine or platform.machine(),
         flags=_flags(root),
+        gpus=_gpus(root),
     )
 
 
@@ -65,6 +69,15 @@ def _flags(root: Path) -> frozenset[str]:
         if name.strip() in {"flags", "Features"}:
             return frozenset(rest.split())
     return frozenset()
+
+
+def _gpus(root: Path) -> tuple[str, ...]:
+    """Return the device files of NVIDIA's cards, and the one of all that AMD's compute driver has."""
+    try:
+        devices = sorted(entry.name for entry in (root / "dev").iterdir())
+    except OSError:
+        return ()
+    return tuple(f"/dev/{name}" for name in devices if name == "kfd" or re.fullmatch(r"nvidia\d+", name))
 
 
 def _groups(root: Path) -> list[Path]:

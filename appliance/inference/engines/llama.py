@@ -2,17 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import msgspec
 
 from appliance.errors import InvalidInput
-from appliance.inference.choice import check_fit, check_processor
+from appliance.inference.catalog import EngineKind
+from appliance.inference.choice import check_fit, check_gpu, check_processor
 from appliance.inference.engines.base import EngineInfo
 from appliance.inference.engines.child import ChildEngine
-from appliance.inference.engines.llama_parameters import Parameters
+from appliance.inference.engines.llama_parameters import FAULT, Parameters
 from appliance.inference.engines.program import OFFLINE, Options
 from appliance.inference.gguf import read_header
 from appliance.inference.hardware import probe
@@ -51,6 +52,10 @@ class LlamaEngine(ChildEngine):
         module = f"appliance.inference.engines.{self.module}"
         return [sys.executable, "-P", "-m", module, msgspec.json.encode(parameters).decode()]
 
+    def _explained(self, said: Sequence[str]) -> str:
+        told = next((line.removeprefix(FAULT) for line in said if line.startswith(FAULT)), "")
+        return told or super()._explained(said)
+
     def _environment(self) -> Mapping[str, str]:
         return OFFLINE | {
             "OMP_WAIT_POLICY": "passive",
@@ -59,13 +64,15 @@ class LlamaEngine(ChildEngine):
         }
 
 
-def fitted(options: Options, make: Callable[[Path, tuple[int, int]], _Built]) -> _Built:
-    """Return what *make* makes of the model's file and the threads, once it is sure that both fit this machine.
+def fitted(options: Options, kind: EngineKind, make: Callable[[Path, tuple[int, int]], _Built]) -> _Built:
+    """Return what *make* makes of the model's file and the threads, once it is sure that *kind* can run them here.
 
     Raise `HostUnfit`, `MalformedContent` or `InvalidInput` for what cannot work here.
     """
     hardware = probe()
     check_processor(hardware)
+    if options.gpu:
+        check_gpu(hardware, kind)
     check_fit(options.model, hardware, context=options.context, slots=options.slots)
     model = options.files[0]
     header = read_header(model)

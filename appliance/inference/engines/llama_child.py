@@ -12,7 +12,7 @@ import msgspec
 import xllamacpp
 
 from appliance.base import proc
-from appliance.inference.engines.llama_parameters import Parameters
+from appliance.inference.engines.llama_parameters import FAULT, Parameters
 
 # A request that is given up is noticed between batches: after at most some two seconds on two cores. Larger ones read a
 # prompt no faster on a quiet machine.
@@ -26,7 +26,7 @@ def main() -> int:
     try:
         server = xllamacpp.Server(_params(asked))
     except RuntimeError:
-        sys.stderr.write(f"llama.cpp cannot load {asked.model}.\n")
+        sys.stderr.write(f"{FAULT}llama.cpp cannot load {asked.model}.\n")
         return 1
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the library's own handler leaves this process running
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides

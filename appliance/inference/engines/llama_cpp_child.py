@@ -20,7 +20,7 @@ from appliance.errors import ApplianceError, EngineUnavailable, InvalidInput
 from appliance.inference.engines.base import PROBE, Capabilities, EngineHealth, EngineInfo, Priority, seen
 from appliance.inference.engines.lanes import Lanes
 from appliance.inference.engines.llama_cpp_model import LlamaModel
-from appliance.inference.engines.llama_parameters import Parameters
+from appliance.inference.engines.llama_parameters import FAULT, Parameters
 from appliance.inference.engines.program import leave, run
 
 
@@ -130,7 +130,7 @@ def main() -> int:
     try:
         asyncio.run(run(LlamaCpp(asked), socket=Path(asked.socket)))
     except ApplianceError as exc:
-        sys.stderr.write(f"{exc}\n")
+        sys.stderr.write(f"{FAULT}{exc}\n")
         return 1
     return 0
 

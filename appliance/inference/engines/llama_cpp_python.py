@@ -53,6 +53,7 @@ def build(options: Options) -> LlamaCppPython:
         )
     return fitted(
         options,
+        "llama_cpp_python",
         lambda model, threads: LlamaCppPython(
             options.info, model=model, socket=options.socket, threads=threads, gpu=options.gpu
         ),

@@ -1,6 +1,10 @@
 """What an engine on llama.cpp tells its child, apart from both so that only the child loads the library."""
 
+from typing import Final
+
 import msgspec
+
+FAULT: Final = "fault: "  # begins the line that says why a child ends; the library may say more, before it or after it
 
 
 class Parameters(msgspec.Struct, frozen=True):

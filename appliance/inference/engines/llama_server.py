@@ -74,6 +74,7 @@ def build(options: Options) -> LlamaServer:
     """Return the engine that *options* ask for; raise `HostUnfit` or `MalformedContent` for what cannot work here."""
     return fitted(
         options,
+        "llama_server",
         lambda model, threads: LlamaServer(
             options.info, model=model, socket=options.socket, threads=threads, slots=options.slots
         ),

@@ -23,6 +23,7 @@ from appliance.inference.engines.base import EngineInfo
 from appliance.inference.engines.llama import LlamaEngine
 from appliance.inference.engines.llama_cpp_python import LlamaCppPython
 from appliance.inference.engines.llama_server import LlamaServer
+from appliance.inference.hardware import probe
 from tests.contract.engine.conftest import CHAT
 from tests.support.engines import ScriptedEngine, needed_package, served_in_thread, wait_ready
 from tests.support.models import MINILM, SMOL, needed
@@ -83,6 +84,26 @@ def test_program_that_cannot_work_announces_itself_in_its_own_role(start: Start,
     assert card is not None
     assert (card.info.role, card.info.model) == (role, "no-such-model")
     assert card.failure
+
+
+@pytest.mark.parametrize("kind", CHAT)
+def test_engine_that_must_run_on_a_gpu_says_why_it_cannot(start: Start, kind: str) -> None:
+    """A model on two cores where everybody waits for a card's speed looks like a broken appliance."""
+    if probe().gpus:
+        pytest.skip(f"this machine has a GPU: {probe().gpus}")
+    needed_package(kind)
+    child = start(kind, "--name", SMOL, "--model", str(needed(SMOL)[0]), "--gpu")
+    _, said = child.communicate(timeout=_PATIENCE_S)
+    assert child.returncode == 1
+    assert "gpu is `required`" in said.decode()
+
+
+def test_engine_that_answers_one_at_a_time_refuses_slots(start: Start) -> None:
+    needed_package("llama_cpp_python")
+    child = start("llama_cpp_python", "--name", SMOL, "--model", str(needed(SMOL)[0]), "--slots", "2")
+    _, said = child.communicate(timeout=_PATIENCE_S)
+    assert child.returncode == 1
+    assert "one request at a time" in said.decode()
 
 
 def test_model_with_another_digest_does_not_reach_the_engine(start: Start, folder: Path) -> None:

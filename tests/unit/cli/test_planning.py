@@ -1,6 +1,7 @@
 """Claims about which programs run, and with which models."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -13,7 +14,7 @@ from appliance.cli.model import defaults
 from appliance.cli.planning import Plan
 from appliance.cli.up import changes
 from appliance.config import Chat, Embed, Loaded, Settings
-from appliance.errors import HostUnfit, NotFound
+from appliance.errors import HostUnfit, InvalidInput, NotFound
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import LOAD_SECONDS
 from appliance.inference.hardware import Hardware
@@ -22,11 +23,13 @@ from appliance.jobs.worker import GOODBYE_S, HEARTBEAT_S
 
 LARGE, SMALL = "qwen2.5-coder-1.5b-instruct-q4_k_m", "qwen2.5-coder-0.5b-instruct-q4_k_m"
 MINILM = "all-minilm-l6-v2-int8"
-ABLE = frozenset({"avx2", "fma", "f16c"})
+ABLE = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 
 
-def machine(*, memory: int = 16_000_000_000, cores: int = 4, flags: frozenset[str] = ABLE) -> Hardware:
-    return Hardware(cores=cores, memory_total=memory, memory_free=memory, machine="x86_64", flags=flags)
+def machine(
+    *, memory: int = 16_000_000_000, cores: int = 4, flags: frozenset[str] = ABLE, gpus: tuple[str, ...] = ()
+) -> Hardware:
+    return Hardware(cores=cores, memory_total=memory, memory_free=memory, machine="x86_64", flags=flags, gpus=gpus)
 
 
 def installed(root: Path, *names: str) -> ModelStore:
@@ -48,8 +51,9 @@ def plan(
     embed: Embed | None = None,
     here: tuple[str, ...] = (),
     on: Hardware | None = None,
+    gpu: Literal["auto", "required"] = "auto",
 ) -> Plan:
-    settings = Settings(data=root, chat=chat or Chat(), embed=embed or Embed())
+    settings = Settings(data=root, chat=chat or Chat(), embed=embed or Embed(), gpu=gpu)
     paths = DataPaths(root)
     store = installed(paths.models, *here)
     return planning.plan(settings, paths=paths, catalog=Catalog.load(), store=store, hardware=on or machine())
@@ -124,11 +128,48 @@ def test_none_runs_no_engine_and_says_what_that_means(tmp_path: Path) -> None:
     assert len(found.notes) == 2
 
 
-def test_a_processor_without_avx2_is_refused_with_a_way_on(tmp_path: Path) -> None:
-    """Without the look ahead llama.cpp would die of an illegal instruction."""
-    with pytest.raises(HostUnfit, match="AVX2") as caught:
-        plan(tmp_path, here=(LARGE, MINILM), on=machine(flags=frozenset()))
-    assert "none" in caught.value.remedy
+@pytest.mark.parametrize("missing", sorted(ABLE))
+@pytest.mark.parametrize("chat", [LARGE, "none"])
+def test_a_processor_that_cannot_run_our_code_is_refused(tmp_path: Path, chat: str, missing: str) -> None:
+    """Without the look ahead the vector store or llama.cpp would die of an illegal instruction, with no word to anybody."""
+    with pytest.raises(HostUnfit, match=missing.upper()) as caught:
+        plan(tmp_path, chat=Chat(model=chat), here=(LARGE, MINILM), on=machine(flags=ABLE - {missing}))
+    assert "virtual machine" in caught.value.remedy
+
+
+@pytest.mark.parametrize("kind", ["llama_server", "llama_cpp_python"])
+def test_the_engine_that_is_set_runs_the_chat_model(
+    tmp_path: Path, kind: Literal["llama_server", "llama_cpp_python"]
+) -> None:
+    found = plan(tmp_path, chat=Chat(engine=kind), here=(LARGE, MINILM))
+    assert f"appliance.inference.engines.{kind}" in found.programs[-1].argv
+    assert "appliance.inference.engines.onnx_embed" in found.programs[-2].argv
+
+
+def test_an_engine_that_cannot_run_the_model_is_refused_with_those_that_can(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=f"vllm cannot run {LARGE}") as caught:
+        plan(tmp_path, chat=Chat(engine="vllm"), here=(LARGE, MINILM))
+    assert "auto, llama_server, llama_cpp_python" in caught.value.remedy
+    with pytest.raises(InvalidInput, match="onnx_embed"):
+        plan(tmp_path / "2", embed=Embed(engine="llama_cpp_python"), here=(LARGE, MINILM))
+
+
+def test_a_gpu_that_is_required_is_required_of_the_machine_and_of_the_engine(tmp_path: Path) -> None:
+    with pytest.raises(HostUnfit, match="llama_server runs on the CPU"):
+        plan(tmp_path / "1", gpu="required", here=(LARGE, MINILM), on=machine(gpus=("/dev/nvidia0",)))
+    with pytest.raises(HostUnfit, match="no GPU is in sight"):
+        plan(tmp_path / "2", gpu="required", chat=Chat(engine="llama_cpp_python"), here=(LARGE, MINILM))
+    chat = Chat(engine="llama_cpp_python")
+    found = plan(tmp_path / "3", gpu="required", chat=chat, here=(LARGE, MINILM), on=machine(gpus=("/dev/nvidia0",)))
+    assert found.programs[-1].argv[-1] == "--gpu"
+
+
+def test_without_a_chat_model_no_gpu_is_required(tmp_path: Path) -> None:
+    assert names(plan(tmp_path, gpu="required", chat=Chat(model="none"), here=(MINILM,))) == [
+        "web",
+        "worker",
+        "engine-embed",
+    ]
 
 
 def test_a_model_that_was_asked_for_and_does_not_fit_is_refused(tmp_path: Path) -> None:

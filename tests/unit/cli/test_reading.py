@@ -153,8 +153,8 @@ def test_settings_show_value_and_origin(line: Line) -> None:
     ("name", "value", "said"),
     [
         ("SKELLIG_WEB__PROT", "1", "There is no setting web.prot (from env). There are web.port, "),
-        ("SKELLIG_BOGUS", "1", "There is no setting bogus (from env). There are data, models_from, models_at, "),
-        ("SKELLIG_CHAT", "x", "There is no setting chat (from env). There are chat.model, chat.threads, "),
+        ("SKELLIG_XYZZY", "1", "There is no setting xyzzy (from env). There are data, models_from, models_at, "),
+        ("SKELLIG_CHAT", "x", "There is no setting chat (from env). There are chat.model, chat.engine, chat.threads, "),
         ("SKELLIG_WEB__PORT", "x", "Setting web.port (from env): Input should be a valid integer"),
     ],
 )

@@ -8,7 +8,7 @@ from appliance.inference.hardware import Hardware
 from appliance.inference.store import ModelStore
 from tests.unit.inference.making import catalog, model, model_file
 
-GOOD = frozenset({"avx2", "fma", "f16c"})
+GOOD = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 LARGE = model(model_file(b"large"), name="large", memory=2_000_000_000, rank=20)
 MIDDLE = model(model_file(b"middle"), name="middle", memory=1_000_000_000, rank=10)
 SMALL = model(model_file(b"small"), name="small", memory=500_000_000, rank=0, purpose="small")

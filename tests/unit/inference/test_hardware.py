@@ -10,7 +10,7 @@ GB = 1 << 30
 def machine(root: Path, files: dict[str, str]) -> Path:
     plain = {
         "proc/meminfo": "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 8388608 kB\n",
-        "proc/cpuinfo": "processor : 0\nflags\t\t: sse avx avx2 fma f16c\n",
+        "proc/cpuinfo": "processor : 0\nflags\t\t: sse abm avx avx2 bmi1 bmi2 f16c fma movbe\n",
         "proc/self/cgroup": "0::/\n",
     }
     for name, content in (plain | files).items():
@@ -22,7 +22,7 @@ def machine(root: Path, files: dict[str, str]) -> Path:
 
 def test_machine_without_limits_is_taken_as_it_is(tmp_path: Path) -> None:
     found = probe(root=machine(tmp_path, {}), cores=4, machine="x86_64")
-    assert (found.cores, found.memory_total, found.memory_free, found.avx2) == (4, 16 * GB, 8 * GB, True)
+    assert (found.cores, found.memory_total, found.memory_free, found.lacks) == (4, 16 * GB, 8 * GB, ())
 
 
 def test_control_group_of_version_2_bounds_memory_and_cores(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_control_group_of_version_1_bounds_memory_and_cores(tmp_path: Path) -> N
 def test_unreadable_kernel_files_are_no_crash(tmp_path: Path, content: str) -> None:
     names = ("proc/meminfo", "proc/cpuinfo", "proc/self/cgroup", "sys/fs/cgroup/memory.max", "sys/fs/cgroup/cpu.max")
     found = probe(root=machine(tmp_path, dict.fromkeys(names, content)), cores=1, machine="x86_64")
-    assert (found.memory_free, found.avx2) == (0, False)
+    assert (found.memory_free, bool(found.lacks)) == (0, True)
 
 
 def test_root_without_any_kernel_file_is_no_crash(tmp_path: Path) -> None:
@@ -84,6 +84,13 @@ def test_one_core_is_left_for_others(cores: int, threads: int) -> None:
     assert Hardware(cores, GB, GB, "x86_64", frozenset()).threads == threads
 
 
-def test_avx2_is_asked_of_x86_alone() -> None:
-    assert Hardware(1, GB, GB, "aarch64", frozenset()).avx2
-    assert not Hardware(1, GB, GB, "x86_64", frozenset({"avx2"})).avx2
+def test_what_x86_64_v3_has_is_asked_of_x86_alone() -> None:
+    assert not Hardware(1, GB, GB, "aarch64", frozenset()).lacks
+    found = Hardware(1, GB, GB, "x86_64", frozenset({"avx2", "fma", "f16c"}))
+    assert found.lacks == ("bmi1", "bmi2", "movbe", "abm")
+
+
+def test_gpus_are_seen_by_their_devices(tmp_path: Path) -> None:
+    devices = {f"dev/{name}": "" for name in ("nvidia1", "nvidia0", "nvidiactl", "nvidia-uvm", "kfd", "null")}
+    assert probe(root=machine(tmp_path, devices)).gpus == ("/dev/kfd", "/dev/nvidia0", "/dev/nvidia1")
+    assert probe(root=machine(tmp_path / "none", {})).gpus == ()
