@@ -14,6 +14,7 @@ from appliance.base import log
 from appliance.cli import loading
 from appliance.cli.flags import Flags
 from appliance.config import Web
+from appliance.ops import preflight
 from appliance.server import create_app
 from appliance.services import build
 
@@ -27,6 +28,7 @@ def command(flags: Flags) -> None:
     """Serve until SIGTERM; requests that are being answered then are finished first."""
     loaded = loading.load(flags)
     log.configure(level=loaded.settings.log.level, json=loaded.settings.log.format == "json")
+    preflight.listening_address(loaded.settings.web)  # one that was killed leaves its socket, and nobody could listen there
     services = build(loaded)
     try:
         asyncio.run(serve(create_app(services), loaded.settings.web))

@@ -205,6 +205,9 @@ def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House,
     assert told["url"] == f"unix:{path}"
     assert "skellig repo add PATH" in house.skellig("repo", "list").stdout
     assert not house.answers()
+    os.kill(first := house.pid("web"), signal.SIGKILL)  # its socket stays on the disk
+    assert house.pid("web", other_than=first)
+    until(lambda: house.skellig("repo", "list").returncode == 0)
     running.terminate()
     assert running.communicate(timeout=60)[0] == ""
     assert running.returncode == 0
