@@ -13,12 +13,15 @@ _MINUTES: Final = 30
 _STORE: Final = ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR", "HOME")
 
 
-def export(name: str, folder: Path, *, time: int, environ: Mapping[str, str] = os.environ) -> Path:
-    """Write the image *name* of podman's store into *folder* as an OCI archive and return it; raise `HostUnfit`."""
+def export(name: str, folder: Path, *, called: str, time: int, environ: Mapping[str, str] = os.environ) -> Path:
+    """Write the image *name* of podman's store into *folder* as an OCI archive and return it; raise `HostUnfit`.
+
+    Where it is loaded it is *called* so: an image without a name is the first that a host tidies away.
+    """
     layout, out = folder / "image", folder / "image.oci.tar"
     argv = ("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", "--dest-compress-level", "9")
     store = {variable: environ[variable] for variable in _STORE if variable in environ}
-    ended = proc.run((*argv, f"containers-storage:{name}", f"oci:{layout}"), timeout=60 * _MINUTES, env=store)
+    ended = proc.run((*argv, f"containers-storage:{name}", f"oci:{layout}:{called}"), timeout=60 * _MINUTES, env=store)
     if ended.code:
         said = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2][-300:]
         raise HostUnfit(

@@ -96,7 +96,7 @@ def build(  # noqa: PLR0913 - one argument for each option
     layout.check_version(version)
     signers = signing.load(keys_folder)
     chosen = list(_models(flags, models, store))
-    with _archive(image, near=out, built=built) as archive:
+    with _archive(image, near=out, version=version, built=built) as archive:
         recipe = Recipe(
             version=version,
             built=built,
@@ -130,7 +130,7 @@ def _models(flags: Flags, names: tuple[str, ...], store: Path | None) -> Iterato
 
 
 @contextmanager
-def _archive(image: str, *, near: Path, built: datetime) -> Iterator[Path]:
+def _archive(image: str, *, near: Path, version: str, built: datetime) -> Iterator[Path]:
     """Give *image* as a file: itself where it is one, else written beside the bundle and removed afterwards."""
     if Path(image).is_file():
         yield Path(image)
@@ -138,7 +138,7 @@ def _archive(image: str, *, near: Path, built: datetime) -> Iterator[Path]:
     near.absolute().parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".skellig-image-", dir=near.absolute().parent))
     try:
-        yield images.export(image, folder, time=int(built.timestamp()))
+        yield images.export(image, folder, called=f"localhost/skellig:{version}", time=int(built.timestamp()))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

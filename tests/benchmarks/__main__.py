@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.benchmarks import answers, cli_start, index_speed, live, parse_speed, search_speed
+from tests.benchmarks import answers, bundle_speed, cli_start, index_speed, live, parse_speed, search_speed
 from tests.benchmarks.report import Benchmark, Figure, show
 
 _ALL: Mapping[str, Benchmark] = {
@@ -15,6 +15,7 @@ _ALL: Mapping[str, Benchmark] = {
     "search": search_speed.run,
     "live": live.run,
     "answers": answers.run,
+    "bundle": bundle_speed.run,
 }
 
 

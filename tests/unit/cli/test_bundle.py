@@ -1,7 +1,7 @@
 """Claims about ``skellig bundle``, as it is typed."""
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,19 +11,23 @@ import pytest
 
 from tests.support.bundles import oci_archive
 
-BUILT = 1_780_000_000
+ROOT = Path(__file__).resolve().parents[3]
+HOWTO = ROOT / "docs" / "howto" / "carry-a-bundle.md"
 
 
-def skellig(*argv: str | Path, cwd: Path, status: int = 0, built: int = BUILT) -> str:
-    command = [sys.executable, "-m", "appliance", "bundle", *map(str, argv)]
-    env = {
+def environment(home: Path) -> dict[str, str]:
+    return {
         "PATH": os.environ["PATH"],
-        "HOME": str(cwd),
-        "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
-        "SKELLIG_DATA": str(cwd / "data"),
-        "SOURCE_DATE_EPOCH": str(built),
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "SKELLIG_DATA": str(home / "data"),
+        "SOURCE_DATE_EPOCH": "1780000000",
     }
-    ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=90)
+
+
+def skellig(*argv: str | Path, cwd: Path, status: int = 0) -> str:
+    command = [sys.executable, "-m", "appliance", "bundle", *map(str, argv)]
+    ended = subprocess.run(command, cwd=cwd, env=environment(cwd), capture_output=True, text=True, check=False, timeout=90)
     assert ended.returncode == status, ended.stderr
     return ended.stdout + ended.stderr
 
@@ -35,24 +39,31 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_from_keys_to_a_version_that_runs_and_back(site: Path) -> None:
-    """The commands of the how-to, in its order."""
-    said = skellig("keys", "keys", "--threshold", "2", "--keys", "3", cwd=site)
-    assert "Public key, for hosts: RW" in said
-    for version, built in (("1.0.0", BUILT), ("1.1.0", BUILT + 100)):
-        argv = ("--image", "image.oci.tar", "--version", version, "--keys", "keys", f"out-{version}")
-        skellig("build", *argv, cwd=site, built=built)
-    facts = json.loads(skellig("inspect", "out-1.0.0", "--json", cwd=site))
-    assert facts["version"] == "1.0.0"
-    trust = ("--trust", "trust", "--key", "keys/minisign.pub")
-    assert "Version 1.0.0 holds" in skellig("verify", "out-1.0.0", *trust, cwd=site)
-    assert not (site / "trust").exists()
-    for version in ("1.0.0", "1.1.0"):
-        assert f"Version {version} is current" in skellig("apply", f"out-{version}", "--to", "bundles", *trust, cwd=site)
-    assert (site / "bundles" / "current" / "licences" / "LICENSE").read_text() == "Apache-2.0\n"
-    back = skellig("rollback", "--to", "bundles", "--trust", "trust", "--json", cwd=site)
-    assert json.loads(back)["version"] == "1.0.0"
-    assert "older than one taken before" in skellig("apply", "out-1.0.0", "--to", "bundles", *trust, cwd=site, status=7)
+def blocks() -> str:
+    """Return the commands of the how-to, in its order."""
+    return "\n".join(re.findall(r"^```sh\n(.*?)^```", HOWTO.read_text(), flags=re.MULTILINE | re.DOTALL))
+
+
+def test_the_commands_of_the_how_to_build_carry_in_upgrade_and_go_back(site: Path) -> None:
+    """Run as they stand, but for the places, the models, and the image, which is a small one here."""
+    host, stick = site / "host", site / "stick"
+    text = blocks().replace("/var/lib/skellig", str(host)).replace("/media/stick", str(stick))
+    text = re.sub(r" --model \S+", "", text).replace("localhost/skellig:1.0.0", "image.oci.tar")
+    text = text if shutil.which("minisign") else re.sub(r"^minisign.*\n", "", text, flags=re.MULTILINE)
+    outside, carried, rest = text.partition(f"cd {stick}")
+    upgrade = "SOURCE_DATE_EPOCH=$((SOURCE_DATE_EPOCH + 9)) " + next(
+        line.replace("1.0.0", "1.1.0") for line in outside.splitlines() if " build " in line
+    )
+    prepared = f"mkdir stick\n{upgrade}\nmv skellig-1.* stick\nKEY=$(tail -n 1 keys/minisign.pub)\n"
+    script = f'set -eu\nskellig() {{ "{sys.executable}" -m appliance "$@"; }}\n{outside}\n{prepared}{carried}'
+    script += rest.replace("skellig bundle keys keys", f"skellig bundle keys {site}/keys")
+    ended = subprocess.run(
+        ["sh", "-c", script], cwd=site, env=environment(site), capture_output=True, text=True, check=False, timeout=110
+    )
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert (host / "bundles" / "current").readlink() == Path("1.0.0")
+    assert (host / "bundles" / "current" / "licences" / "LICENSE").read_text() == "Apache-2.0\n"
+    assert len(list((site / "keys").glob("*.root.json"))) == 2
 
 
 def test_keys_that_are_there_stay(site: Path) -> None:
@@ -97,5 +108,6 @@ def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(site: Path) 
 def test_a_first_bundle_needs_a_key(site: Path) -> None:
     skellig("keys", "keys", cwd=site)
     skellig("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out", cwd=site)
+    assert '"version": "1.0.0"' in skellig("inspect", "out", "--json", cwd=site)
     assert "Give the public key" in skellig("verify", "out", "--trust", "trust", cwd=site, status=7)
     assert "is not a minisign public key" in skellig("verify", "out", "--trust", "trust", "--key", "x", cwd=site, status=2)
