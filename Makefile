@@ -1,6 +1,6 @@
 # Every verb sets up what it needs in .venv, and can be run again.
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test lint bench docs
+.PHONY: help setup up down test image lint bench docs
 
 BIN := .venv/bin
 QUESTION := Where is a model's digest verified?
@@ -29,7 +29,12 @@ test: ## Run the tests
 	@for model in smollm2-135m-instruct-q4_1 all-minilm-l6-v2-int8; do \
 		$(BIN)/skellig model pull $$model --store $(TEST_MODELS) || echo "note: the tests that need $$model are skipped" >&2; \
 	done
-	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile
+	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile -m "not image and not install"
+
+image: ## Build the container image and prove it
+	@.ci/setup dev
+	@.ci/image
+	@$(BIN)/pytest tests/image
 
 lint: ## Check format, style, types, floors and spelling
 	@.ci/setup dev
