@@ -63,8 +63,11 @@ def sync_filesystem(path: Path) -> None:
             os.close(fd)
 
 
-def make_directory(path: Path, *, mode: int = 0o700) -> Path:
-    """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written, or `DiskFull`."""
+def make_directory(path: Path, *, mode: int = 0o700, choose: str = "with --data or SKELLIG_DATA") -> Path:
+    """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written, or `DiskFull`.
+
+    *choose* says how another folder is chosen.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as exc:
@@ -72,13 +75,13 @@ def make_directory(path: Path, *, mode: int = 0o700) -> Path:
             raise found from exc
         raise HostUnfit(
             f"The folder {path} cannot be created: {exc.strerror}.",
-            remedy="Choose another with --data or SKELLIG_DATA.",
+            remedy=f"Choose another {choose}.",
             path=str(path),
         ) from exc
     if not os.access(path, os.W_OK | os.X_OK):
         raise HostUnfit(
             f"The folder {path} is not writable.",
-            remedy="Change its owner, or choose another with --data or SKELLIG_DATA.",
+            remedy=f"Change its owner, or choose another {choose}.",
             path=str(path),
         )
     return path

@@ -17,7 +17,7 @@ from appliance.bundle.contents import Progress
 from appliance.bundle.layout import Entry, order
 from appliance.bundle.trust import Known, Trust
 from appliance.bundle.verify import Bundle
-from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MalformedMetadata, NotFound
+from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MalformedMetadata, MissingPart, NotFound
 
 CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
@@ -111,11 +111,21 @@ class Shelf:
                     f"There is no going back to {version or 'an earlier version'}: {kept}.",
                     remedy="Only the version that ran before the current one is kept; apply a newer bundle instead.",
                 )
-            contents.check(self._root / before, _staged(self._root / before)[1], progress=progress)
+            self._check_kept(self._root / before, progress=progress)
             self._point(CURRENT, before)
             (self._root / PREVIOUS).unlink()
             sync_directory(self._root)
         return Applied(before, changed=True, path=self._root / before)
+
+    def _check_kept(self, folder: Path, *, progress: Progress) -> None:
+        try:
+            contents.check(folder, _staged(folder)[1], progress=progress)
+        except (DigestMismatch, MissingPart) as exc:
+            raise DigestMismatch(
+                f"The kept version {folder.name} is not as it was staged. {exc.message}",
+                remedy="What runs goes on; apply a newer bundle instead.",
+                **exc.context,
+            ) from exc
 
     @property
     def current(self) -> str | None:
@@ -127,7 +137,7 @@ class Shelf:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        make_directory(self._root, mode=0o755)
+        make_directory(self._root, mode=0o755, choose="with --to")
         remedy = "Wait until the other has ended, then try again."
         with exclusive(self._root / ".lock", what=f"the bundles in {self._root}", remedy=remedy):
             yield
@@ -285,9 +295,7 @@ def _staged(folder: Path) -> tuple[str, dict[str, Entry]]:
         files = {layout.safe_path(path): Entry(str(sha256), int(size)) for path, (sha256, size) in found["files"].items()}
         return str(found["bundle"]), files
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MalformedMetadata) as exc:
-        raise DigestMismatch(
-            f"{folder} is not as it was staged: its {_LIST} cannot be read.", remedy="Apply a newer bundle.", file=_LIST
-        ) from exc
+        raise DigestMismatch(f"Its {_LIST} cannot be read.", file=_LIST) from exc
 
 
 def _has(path: Path, entry: Entry) -> bool:

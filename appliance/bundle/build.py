@@ -62,9 +62,10 @@ def build(
     if out.exists() or out.is_symlink():
         raise Conflict(f"{out} exists already.", remedy="Name a new folder: a bundle is never changed.", path=str(out))
     files = sorted(_gathered(recipe.trees))
+    _check_twins([name for name, _ in files])
     sources = [recipe.image, *(path for model in recipe.models for path, _ in model.files), *(path for _, path in files)]
     total = sum(path.stat().st_size for path in sources)
-    parent = make_directory(out.absolute().parent, mode=0o755)
+    parent = make_directory(out.absolute().parent, mode=0o755, choose="for OUT")
     room(parent, total + _MARGIN, what="The bundle", free=free)
     aside = parent / f".{out.name}.building"
     shutil.rmtree(aside, ignore_errors=True)
@@ -193,6 +194,14 @@ def _gathered(trees: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
             if not layout.is_safe(placed):
                 raise InvalidInput(f"{str(path)!a} has a name that a bundle cannot hold.", path=str(path))
             yield placed, path
+
+
+def _check_twins(names: Sequence[str]) -> None:
+    """Raise `InvalidInput` for names that are one where capitals do not count, as on most memory sticks."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (twin := seen.setdefault(name.lower(), name)) != name:
+            raise InvalidInput(f"{twin} and {name} are one file on a memory stick.", remedy="Rename one of them.", path=name)
 
 
 def _meta(version: int, data: bytes) -> MetaFile:

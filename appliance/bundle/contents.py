@@ -4,12 +4,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from appliance.bundle.layout import MOST_FILES, Entry, named
-from appliance.errors import DigestMismatch, ExtraFile, LimitExceeded, MissingPart, NotFound, UnsafePath
+from appliance.errors import DigestMismatch, ExtraFile, LimitExceeded, MissingPart, NotFound, UnsafePath, of_system
 
 Progress = Callable[[int, int], None]
 """Hears the bytes done and the bytes in all."""
@@ -33,10 +34,11 @@ def listing(folder: Path) -> dict[str, int]:
     if folder.is_symlink() or not folder.is_dir():
         raise NotFound(f"There is no bundle at {folder}.", remedy="Name the folder that holds metadata/ and targets/.")
     found: dict[str, int] = {}
-    for path, size in _walk(folder, ""):
-        found[path] = size
-        if len(found) > MOST_FILES:
-            raise LimitExceeded(f"{folder} has more than {MOST_FILES:,} files.", limit=MOST_FILES)
+    with _reading(str(folder)):
+        for path, size in _walk(folder, ""):
+            found[path] = size
+            if len(found) > MOST_FILES:
+                raise LimitExceeded(f"{folder} has more than {MOST_FILES:,} files.", limit=MOST_FILES)
     return found
 
 
@@ -87,13 +89,23 @@ def pieces(folder: Path, path: str, entry: Entry) -> Iterator[memoryview]:
     digest = hashlib.sha256()
     buffer = memoryview(bytearray(CHUNK))
     left = entry.size + 1
-    with opened(folder / PurePosixPath(path)) as file:
+    with _reading(path), opened(folder / PurePosixPath(path)) as file:
         while left and (count := file.readinto(buffer[: min(CHUNK, left)])):
             digest.update(buffer[:count])
             left -= count
             yield buffer[:count]
     if left != 1 or digest.hexdigest() != entry.sha256:
         raise DigestMismatch(f"{path} is not what was signed.", remedy=_AGAIN, file=path)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Tell of a medium that cannot be read, as of one that was pulled out, by the name of what was asked of it."""
+    try:
+        yield
+    except OSError as exc:
+        missing = MissingPart(f"{path} cannot be read: {exc.strerror}.", remedy=_AGAIN, file=path)
+        raise of_system(exc, path) or missing from exc
 
 
 def opened(path: Path) -> FileIO:

@@ -23,6 +23,9 @@ _OURS: Final = (
 # A host's own cryptography may be old or broken, and the installer is to behave alike everywhere: it brings its own.
 _MAIN: Final = b"""import sys
 
+if sys.version_info < (3, 11):
+    sys.exit("error: The installer needs Python 3.11 or later, and this is %d.%d. [host_unfit]" % sys.version_info[:2])
+
 sys.modules["cryptography"] = None
 
 from pkgutil import get_data

@@ -57,7 +57,7 @@ def make(folder: Path, *, threshold: int, count: int, now: datetime) -> Keys:
     ever overwritten.
     """
     _check_table(threshold, count)
-    make_directory(folder)
+    make_directory(folder, choose="for DIR")
     if any(folder.iterdir()):
         raise Conflict(
             f"{folder} is not empty.", remedy="Keys are never overwritten: name another folder.", path=str(folder)

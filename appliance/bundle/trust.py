@@ -71,7 +71,7 @@ class Trust:
             "time": known.time.isoformat(),
         }
         data = json.dumps(document, indent=1).encode()
-        make_directory(self._file.parent, mode=0o755)
+        make_directory(self._file.parent, mode=0o755, choose="with --trust")
         if not self._file.is_file() or self._file.read_bytes() != data:
             write_file(self._file, data, mode=0o644)
 

@@ -171,6 +171,7 @@ def _facts(bundle: Bundle) -> dict[str, object]:
         "version": manifest.version,
         "built": manifest.built.isoformat(),
         "expires": bundle.expires.isoformat(),
+        "schema": manifest.schema,
         "image": manifest.image.id,
         "models": [model.name for model in manifest.models],
         "files": len(bundle.entries),

@@ -1,10 +1,11 @@
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, NotFound, StoreCorrupt
+from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MissingPart, NotFound, StoreCorrupt
 from tests.support.bundles import DAY, NOON, Host, Workshop, flip
 
 
@@ -97,6 +98,46 @@ def test_a_kept_version_that_rotted_is_not_gone_back_to(host: Host, bundle: Path
     with pytest.raises(DigestMismatch, match=r"image\.oci\.tar"):
         host.shelf.rollback()
     assert link(host, "current") == "2.0.0"
+
+
+@pytest.mark.parametrize("lost", ["README", "staged.json"])
+def test_a_kept_version_that_lost_a_file_is_not_gone_back_to(host: Host, bundle: Path, second: Path, lost: str) -> None:
+    host.apply(bundle)
+    host.apply(second)
+    (host.root / "bundles" / "1.0.0" / lost).unlink()
+    with pytest.raises(
+        DigestMismatch, match=rf"The kept version 1\.0\.0 is not as it was staged.*{lost}.*What runs goes on"
+    ):
+        host.shelf.rollback()
+    assert link(host, "current") == "2.0.0"
+
+
+def test_a_medium_that_is_pulled_out_is_told_by_the_file(host: Host, bundle: Path, spoilt: Path) -> None:
+    host.apply(bundle)
+    before = host.content()
+    part = max((spoilt / "targets" / "image").iterdir())
+    with pytest.raises(MissingPart, match=rf"{part.name} cannot be read"):
+        host.apply(spoilt, progress=lambda *_: part.unlink(missing_ok=True))
+    assert host.content() == before
+
+
+def test_a_disk_that_fills_up_meanwhile_leaves_the_old_version(tmp_path: Path, workshop: Workshop, bundle: Path) -> None:
+    """Another program may take what was free when it was asked."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        small = Host(disk / "host", workshop, free=lambda _: 1 << 40)
+        small.apply(bundle)
+        (disk / "ballast").write_bytes(b"x" * (1250 << 10))
+        before = small.content()
+        with pytest.raises(DiskFull, match="No space is left"):
+            small.apply(workshop.bundle("2.5.0", built=NOON + 2 * DAY, name="two-and-a-half"))
+        assert small.content() == before
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_without_a_bundle_there_is_nothing_to_go_back_to(host: Host) -> None:

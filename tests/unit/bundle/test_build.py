@@ -81,6 +81,15 @@ def test_a_name_that_no_bundle_can_hold_is_told_by_the_builder(workshop: Worksho
         workshop.bundle(name="named", trees={"docs": tmp_path / "docs"})
 
 
+def test_names_that_differ_only_in_capitals_are_told_by_the_builder(workshop: Workshop, tmp_path: Path) -> None:
+    """On a memory stick the second would write over the first."""
+    (tmp_path / "docs").mkdir()
+    for name in ("Read.me", "read.me"):
+        (tmp_path / "docs" / name).write_text("x")
+    with pytest.raises(InvalidInput, match=r"docs/Read\.me and docs/read\.me are one file"):
+        workshop.bundle(name="twins", trees={"docs": tmp_path / "docs"})
+
+
 def test_a_model_that_is_not_what_the_catalogue_says_is_refused(workshop: Workshop) -> None:
     model = workshop.model()
     flip(model.files[0][0], 5)

@@ -24,11 +24,13 @@ def carried(workshop: Workshop) -> Path:
     return workshop.bundle("1.0.0", built=LONG_AGO, name="carried")
 
 
-def run(bundle: Path, *argv: str, home: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def run(
+    bundle: Path, *argv: str, home: Path, prefix: tuple[str, ...] = (), python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
     """Run the bundle's installer with no package but those that it brings, and no variable but PATH and HOME."""
-    python = [*prefix, sys.executable, "-I", "-S", "-W", "error", str(bundle / "installer" / "skellig-bundle.pyz")]
+    command = [*prefix, python, "-I", "-S", "-W", "error", str(bundle / "installer" / "skellig-bundle.pyz")]
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
-    return subprocess.run([*python, *argv], env=env, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([*command, *argv], env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
 def places(host: Path) -> tuple[str, str]:
@@ -43,6 +45,22 @@ def test_a_bare_python_takes_a_bundle_and_says_so_to_programs(carried: Path, tmp
     assert (said["version"], said["changed"]) == ("1.0.0", True)
     again = run(carried, "apply", str(carried), *places(tmp_path), "--json", home=tmp_path)
     assert json.loads(again.stdout)["changed"] is False
+
+
+@pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13"])
+def test_each_python_of_a_target_runs_the_installer(carried: Path, tmp_path: Path, python: str) -> None:
+    if shutil.which(python) is None:
+        pytest.skip(f"{python} is not installed")
+    ended = run(carried, "apply", str(carried), *places(tmp_path), home=tmp_path, python=python)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_an_older_python_is_told_in_one_sentence(carried: Path, tmp_path: Path) -> None:
+    python = next((name for name in ("python3.10", "python3.9", "python3.8") if shutil.which(name)), None)
+    if python is None:
+        pytest.skip("no older Python is installed")
+    ended = run(carried, "verify", str(carried), home=tmp_path, python=python)
+    assert ended.stderr.startswith("error: The installer needs Python 3.11 or later, and this is 3.")
 
 
 def test_without_a_network_and_with_a_clock_years_ahead_a_bundle_holds(carried: Path, tmp_path: Path) -> None:
@@ -88,7 +106,7 @@ def test_the_installer_trusts_the_root_that_it_carries_and_no_other(carried: Pat
     assert "is not the root that this host trusts" in ended.stderr
 
 
-def test_an_interrupted_sentence_is_one_line(carried: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_told_in_one_line(carried: Path, tmp_path: Path) -> None:
     ended = run(carried, "rollback", *places(tmp_path), home=tmp_path)
     assert ended.returncode == 3
     assert ended.stderr.count("\n") == 1
