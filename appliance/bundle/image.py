@@ -1,11 +1,12 @@
-"""An image of podman's store as a file: zstd layers, and the same bytes each time."""
+"""An image of podman's store as a file, with zstd layers and the same bytes each time; and files out of it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from appliance.base import proc
+from appliance.base.proc import Finished
 from appliance.bundle import archive
 from appliance.errors import HostUnfit
 
@@ -20,8 +21,7 @@ def export(name: str, folder: Path, *, called: str, time: int, environ: Mapping[
     """
     layout, out = folder / "image", folder / "image.oci.tar"
     argv = ("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", "--dest-compress-level", "9")
-    store = {variable: environ[variable] for variable in _STORE if variable in environ}
-    ended = proc.run((*argv, f"containers-storage:{name}", f"oci:{layout}:{called}"), timeout=60 * _MINUTES, env=store)
+    ended = _run((*argv, f"containers-storage:{name}", f"oci:{layout}:{called}"), environ)
     if ended.code:
         said = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2][-300:]
         raise HostUnfit(
@@ -31,3 +31,27 @@ def export(name: str, folder: Path, *, called: str, time: int, environ: Mapping[
         )
     archive.pack(layout, out, time=time)
     return out
+
+
+def take(name: str, paths: Mapping[str, str], folder: Path, *, environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Copy what the image *name* has at *paths*, each to its own name in *folder*; return where they are now.
+
+    Nothing of the image runs. A path that it does not have is left out; raise `HostUnfit` if it cannot be opened at all.
+    """
+    created = _run(("podman", "create", "--network=none", name, "/none"), environ)
+    container = created.stdout.decode(errors="replace").strip()
+    if created.code or not container.isalnum():
+        raise HostUnfit(f"podman cannot open the image {name}.", remedy="`podman images` shows what is there.", image=name)
+    try:
+        return {
+            kind: folder / kind
+            for kind, path in paths.items()
+            if _run(("podman", "cp", f"{container}:{path}", str(folder / kind)), environ).code == 0
+        }
+    finally:
+        _run(("podman", "rm", "--force", container), environ)
+
+
+def _run(argv: Sequence[str], environ: Mapping[str, str]) -> Finished:
+    store = {variable: environ[variable] for variable in _STORE if variable in environ}
+    return proc.run(argv, timeout=60 * _MINUTES, env=store)

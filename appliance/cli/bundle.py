@@ -23,6 +23,7 @@ from appliance.inference.catalog import Catalog
 from appliance.inference.store import ModelStore
 from appliance.services import MIGRATIONS
 
+_INSIDE: Final = {"docs": "/usr/share/doc/skellig/html", "sbom": "/usr/share/skellig/sbom.cdx.json"}
 _TREES: Final[Mapping[str, tuple[str, str]]] = {
     "ansible": ("ansible", "The playbooks and roles."),
     "collections": ("collections", "The vendored Ansible collections."),
@@ -56,7 +57,8 @@ def keys(*, folder: Path, threshold: int, count: int, rotate: bool) -> None:
 
 def _tree_options(function: click.decorators.FC) -> click.decorators.FC:
     for name, (default, text) in list(_TREES.items())[::-1]:
-        said = f"{text} Default: {default}, where that exists."
+        first = "what the image has, else " if name in _INSIDE else ""
+        said = f"{text} Default: {first}{default}, where that exists."
         function = click.option(f"--{name}", type=click.Path(path_type=Path), help=said)(function)
     return function
 
@@ -96,14 +98,14 @@ def build(  # noqa: PLR0913 - one argument for each option
     layout.check_version(version)
     signers = signing.load(keys_folder)
     chosen = list(_models(flags, models, store))
-    with _archive(image, near=out, version=version, built=built) as archive:
+    with _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
             version=version,
             built=built,
             schema=len(MIGRATIONS),
             image=archive,
             models=chosen,
-            trees=dict(_trees(trees)),
+            trees=dict(_trees(trees, inside)),
             lasts=timedelta(days=days),
             largest=part_size,
         )
@@ -130,25 +132,31 @@ def _models(flags: Flags, names: tuple[str, ...], store: Path | None) -> Iterato
 
 
 @contextmanager
-def _archive(image: str, *, near: Path, version: str, built: datetime) -> Iterator[Path]:
-    """Give *image* as a file: itself where it is one, else written beside the bundle and removed afterwards."""
+def _archive(image: str, *, near: Path, version: str, built: datetime) -> Iterator[tuple[Path, dict[str, Path]]]:
+    """Give *image* as a file: itself where it is one, else written beside the bundle and removed afterwards.
+
+    With it come the documents and the list of components that the image holds, where it comes from podman.
+    """
     if Path(image).is_file():
-        yield Path(image)
+        yield Path(image), {}
         return
     near.absolute().parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".skellig-image-", dir=near.absolute().parent))
     try:
-        yield images.export(image, folder, called=f"localhost/skellig:{version}", time=int(built.timestamp()))
+        archive = images.export(image, folder, called=f"localhost/skellig:{version}", time=int(built.timestamp()))
+        yield archive, images.take(image, _INSIDE, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _trees(given: Mapping[str, Path | None]) -> Iterator[tuple[str, Path]]:
+def _trees(given: Mapping[str, Path | None], inside: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Give what the payload holds beside image and models: what was asked for, else what the image has, else the default."""
     for name, (default, _) in _TREES.items():
-        found = given[name] or Path(default)
+        found = given[name] or inside.get(name, Path(default))
         if given[name] is None and not found.exists():
             continue
+        called = Path(_INSIDE[name]).name if found == inside.get(name) else found.name
         if name == "notes":
             yield layout.NOTES, found
         else:
-            yield (f"{name}/{found.name}" if found.is_file() else name), found
+            yield (f"{name}/{called}" if found.is_file() else name), found
