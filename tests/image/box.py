@@ -136,6 +136,7 @@ def box(
     network: tuple[str, ...] = NO_NETWORK,
     root: tuple[str, ...] = READ_ONLY,
     verb: tuple[str, ...] = ("run", "--detach"),
+    command: tuple[str, ...] = (),
 ) -> Iterator[Box]:
     """Give a container of *image* with its volumes in *folder*; neither is left."""
     volumes = Volumes(folder)
@@ -143,7 +144,19 @@ def box(
         volumes.make()
     name = f"skellig-test-{os.getpid()}-{time.monotonic_ns()}"
     env = [f"--env={key}={value}" for key, value in environment.items()]
-    argv = [*verb, f"--name={name}", f"--user={USER}", *network, *root, *_LOCKED, *volumes.options(), *env, *options, image]
+    argv = [
+        *verb,
+        f"--name={name}",
+        f"--user={USER}",
+        *network,
+        *root,
+        *_LOCKED,
+        *volumes.options(),
+        *env,
+        *options,
+        image,
+        *command,
+    ]
     try:
         podman.run(*argv)
         yield Box(name, volumes=volumes)
