@@ -1,6 +1,6 @@
 """The OpenAI shape on the wire, read and written in one place for engines and their clients."""
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -206,8 +206,24 @@ def completion(deltas: list[ChatDelta], *, model: str) -> bytes:
     return _encoder.encode(_Completion("chat.completion", model, [choice], _usage(last)))
 
 
-async def deltas(events: AsyncIterable[str]) -> AsyncGenerator[ChatDelta]:
-    """Turn the data of server-sent events back into deltas; a stream that ends early raises `EngineUnavailable`."""
+def read_error(body: bytes | str) -> ApplianceError:
+    """Return the error that *body* tells of; what cannot be read is an `EngineUnavailable`."""
+    try:
+        told = msgspec.json.decode(body, type=dict[str, dict[str, object]])["error"]
+    except (msgspec.DecodeError, KeyError, RecursionError):
+        return EngineUnavailable("The engine answered with something that is not its protocol.")
+    kind = _ERRORS.get(str(told.get("code")), EngineUnavailable)
+    context = {name: told[name] for name in _CONTEXT if name in told}
+    return kind(str(told.get("message", "The engine failed.")), remedy=str(told.get("remedy", "")), **context)
+
+
+async def deltas(
+    events: AsyncIterable[str], *, refusal: Callable[[bytes], ApplianceError] = read_error
+) -> AsyncGenerator[ChatDelta]:
+    """Turn the data of server-sent events back into deltas; a stream that ends early raises `EngineUnavailable`.
+
+    What is no delta raises the error that *refusal* reads in it.
+    """
     finish = ""
     usage = _Usage()
     async for data in events:
@@ -216,7 +232,7 @@ async def deltas(events: AsyncIterable[str]) -> AsyncGenerator[ChatDelta]:
             counts = (usage.prompt_tokens, usage.completion_tokens, details.cached_tokens)
             yield ChatDelta("", (), _finish(finish), *counts)
             return
-        chunk = _decode(data)
+        chunk = _decode(data, refusal)
         usage = chunk.usage or usage
         for choice in chunk.choices:
             finish = choice.finish_reason or finish
@@ -236,22 +252,11 @@ def error_status(error: ApplianceError) -> int:
     return _STATUS.get(error.code, 500)
 
 
-def read_error(body: bytes | str) -> ApplianceError:
-    """Return the error that *body* tells of; what cannot be read is an `EngineUnavailable`."""
-    try:
-        told = msgspec.json.decode(body, type=dict[str, dict[str, object]])["error"]
-    except (msgspec.DecodeError, KeyError, RecursionError):
-        return EngineUnavailable("The engine answered with something that is not its protocol.")
-    kind = _ERRORS.get(str(told.get("code")), EngineUnavailable)
-    context = {name: told[name] for name in _CONTEXT if name in told}
-    return kind(str(told.get("message", "The engine failed.")), remedy=str(told.get("remedy", "")), **context)
-
-
-def _decode(data: str) -> _Chunk:
+def _decode(data: str, refusal: Callable[[bytes], ApplianceError]) -> _Chunk:
     try:
         return _read_chunk.decode(data)
     except (msgspec.DecodeError, RecursionError) as exc:
-        raise read_error(data) from exc
+        raise refusal(data.encode()) from exc
 
 
 def _pieces(choice: _Choice) -> list[ChatDelta]:

@@ -177,7 +177,13 @@ def served_in_thread(engine: ScriptedEngine, socket: Path) -> Iterator[EngineCli
 
 @contextmanager
 def program(
-    kind: str, *, name: str, files: Sequence[Path], socket: Path, options: Sequence[str] = ()
+    kind: str,
+    *,
+    name: str,
+    files: Sequence[Path],
+    socket: Path,
+    options: Sequence[str] = (),
+    patience: float = _PATIENCE_S,
 ) -> Iterator[EngineClient]:
     """Run the real engine program *kind* until the end of the block, and give its client once it is ready."""
     models = [part for path in files for part in ("--model", str(path))]
@@ -185,7 +191,7 @@ def program(
     child = proc.spawn([sys.executable, "-m", module, "--name", name, *models, "--socket", str(socket), *options])
     client = EngineClient(socket, expected=EngineInfo("chat", name, 0))
     try:
-        wait_ready(client)
+        wait_ready(client, seconds=patience)
         yield client
     finally:
         child.terminate()
@@ -194,16 +200,16 @@ def program(
         proc.end_group(child, grace=0)
 
 
-def wait_ready(client: EngineClient) -> None:
+def wait_ready(client: EngineClient, *, seconds: float = _PATIENCE_S) -> None:
     """Poll until the engine answers that it is ready; fail with its own words when it says that it never will be."""
-    end = time.monotonic() + _PATIENCE_S
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         health = asyncio.run(client.health())
         assert health.state != "failed", health.detail
         if health.state == "ready":
             return
         time.sleep(0.05)
-    raise AssertionError(f"not ready after {_PATIENCE_S:g} s: {health}")
+    raise AssertionError(f"not ready after {seconds:g} s: {health}")
 
 
 def _hashed(text: str, dimensions: int) -> npt.NDArray[np.float32]:

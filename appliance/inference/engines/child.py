@@ -92,7 +92,7 @@ class ChildEngine(ABC):
                     raise self._refusal(await response.aread())
                 async with (
                     contextlib.aclosing(event_data(response)) as events,
-                    contextlib.aclosing(wire.deltas(events)) as deltas,
+                    contextlib.aclosing(wire.deltas(events, refusal=self._refusal)) as deltas,
                 ):
                     async for delta in deltas:
                         yield delta
@@ -135,7 +135,7 @@ class ChildEngine(ABC):
 
     @abstractmethod
     def _refusal(self, body: bytes) -> ApplianceError:
-        """Return the error that an answer other than 200 tells of."""
+        """Return the error that an answer other than 200 tells of, or an event in the middle of one."""
 
     def _explained(self, said: Sequence[str]) -> str:
         """Return why the child ended, from the lines that it *said*."""

@@ -1,5 +1,7 @@
+import hashlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from appliance.contracts.chat import ChatRequest
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
+from tests.support import vllm_stand_in
 from tests.support.engines import ScriptedEngine, needed_package, program, served_in_thread
 from tests.support.models import MINILM, SMOL, needed
 
@@ -14,10 +17,11 @@ CONTEXT = 1024
 
 
 CHAT = ["llama_server", "llama_cpp_python"]
+FOLDER = "a-model-folder"
 EMBED = ["onnx_embed", "llama_cpp_python"]
 
 
-@pytest.fixture(scope="module", params=["scripted", *CHAT])
+@pytest.fixture(scope="module", params=["scripted", *CHAT, "vllm"])
 def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineClient]:
     """Give a chat engine with one slot and a context of CONTEXT tokens, behind its socket."""
     if request.param == "scripted":
@@ -63,6 +67,47 @@ def _llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineCl
 def _llama_cpp_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineClient]:
     needed_package("llama_cpp_python")
     yield from _small("llama_cpp_python", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def _vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineClient]:
+    """Give vLLM's engine before the stand-in, or before the real one where ``SKELLIG_TEST_VLLM`` names its folder."""
+    folder = tmp_path_factory.mktemp("v")
+    real = os.environ.get("SKELLIG_TEST_VLLM")
+    programs = Path(real) if real else vllm_stand_in.install(folder / "bin")
+    files = sorted(Path(os.environ["SKELLIG_TEST_VLLM_MODEL"]).glob("[!.]*")) if real else weights(folder)
+    options = ["--catalog", str(folder_model(folder, files)), "--context", str(CONTEXT)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        patience = 900 if real else 60
+        with program(
+            "vllm", name=FOLDER, files=files, socket=folder / "c.sock", options=options, patience=patience
+        ) as client:
+            yield client
+
+
+def weights(folder: Path) -> list[Path]:
+    """Write the files of a model that is one by its names alone."""
+    files = [folder / name for name in ("config.json", "model.safetensors", "tokenizer.json")]
+    for file in files:
+        file.write_text(f"{file.name} of no model\n")
+    return files
+
+
+def folder_model(folder: Path, files: Sequence[Path]) -> Path:
+    """Write a catalogue with one model for vLLM, of *files*."""
+    rows = [f'[[model.file]]\nname = "{f.name}"\nsize = {f.stat().st_size}\nsha256 = "{_digest(f)}"' for f in files]
+    head = [
+        f'[[model]]\nname = "{FOLDER}"\ntitle = "A folder"\nrole = "chat"\npurpose = "plumbing"\nengine = "vllm"',
+        'licence = "Apache-2.0"\ncontext = 8192\nmemory = 1',
+    ]
+    catalog = folder / "catalog.toml"
+    catalog.write_text("\n".join(["version = 1", *head, *rows]))
+    return catalog
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _small(kind: str, folders: pytest.TempPathFactory) -> Iterator[EngineClient]:

@@ -77,7 +77,9 @@ def test_program_that_cannot_work_says_why_and_exits(start: Start, options: list
     assert "Traceback" not in said.decode()
 
 
-@pytest.mark.parametrize(("kind", "role"), [("onnx_embed", "embed"), ("llama_server", "chat"), ("llama_cpp_python", "chat")])
+@pytest.mark.parametrize(
+    ("kind", "role"), [("onnx_embed", "embed"), ("llama_server", "chat"), ("llama_cpp_python", "chat"), ("vllm", "chat")]
+)
 def test_program_that_cannot_work_announces_itself_in_its_own_role(start: Start, folder: Path, kind: str, role: str) -> None:
     start(kind, "--name", "no-such-model", "--model", "x.bin").communicate(timeout=_PATIENCE_S)
     card = read_card(folder / "e.sock")
