@@ -63,17 +63,18 @@ def judge(folder: Path, found: Mapping[str, int], known: Known) -> Judged:
     anchor = _parse(Root, known.root, "the trusted root")
     roots = list(_chain([(name, raw[name]) for name in names[:-3]], anchor=(anchor, known.root)))
     root = roots[-1] if roots[-1].signed.version > anchor.signed.version else anchor
-    with _told():
+    with _told("the trusted root"):
         trusted = TrustedMetadataSet(known.root, EnvelopeType.METADATA)
-        trusted.reference_time = known.time
-        for newer, name in zip(roots, names, strict=False):
-            if newer.signed.version > anchor.signed.version:
+    trusted.reference_time = known.time
+    for newer, name in zip(roots, names, strict=False):
+        if newer.signed.version > anchor.signed.version:
+            with _told(name):
                 trusted.update_root(raw[name])
     timestamp, snapshot, targets = (raw[name] for name in names[-3:])
     _take_timestamp(trusted, timestamp, known=known, root=root.signed)
     _take_snapshot(trusted, snapshot, known=known, root=root.signed)
     _signed_by(_parse(Targets, targets, names[-1]), names[-1], [(root.signed, "targets")])
-    with _told():
+    with _told(names[-1]):
         trusted.update_targets(targets)
     expires = {role: trusted[role].expires for role in ("root", *_ROLES)}
     rooted = raw[names[len(roots) - 1]] if root is not anchor else known.root
@@ -164,7 +165,7 @@ def _take_timestamp(trusted: TrustedMetadataSet, data: bytes, *, known: Known, r
         with suppress(tuf.RepositoryError):  # keys that were changed since do not vouch for it: it is then no witness
             trusted.update_timestamp(known.timestamp)
     try:
-        with _told():
+        with _told(name):
             trusted.update_timestamp(data)
     except tuf.EqualVersionNumberError:
         if data != known.timestamp:
@@ -183,7 +184,7 @@ def _take_snapshot(trusted: TrustedMetadataSet, data: bytes, *, known: Known, ro
     if known.snapshot and data != known.snapshot:
         with suppress(tuf.RepositoryError):
             trusted.update_snapshot(known.snapshot, trusted=True)
-    with _told():
+    with _told(name):
         trusted.update_snapshot(data)
 
 
@@ -204,30 +205,31 @@ def _entries(targets: Targets) -> dict[str, Entry]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Turn python-tuf's errors into ours, but that for the version which is trusted already."""
+def _told(name: str) -> Iterator[None]:
+    """Turn python-tuf's errors about the file *name* into ours, but that for the version which is trusted already."""
     try:
         yield
     except tuf.EqualVersionNumberError:
         raise
     except tuf.RepositoryError as exc:
-        raise _ours(exc) from exc
+        raise _ours(exc, name) from exc
 
 
-def _ours(exc: tuf.RepositoryError) -> TrustError:
-    said = str(exc).rstrip(".")
+def _ours(exc: tuf.RepositoryError, name: str) -> TrustError:
     if isinstance(exc, tuf.ExpiredMetadataError):
         return MetadataExpired(
-            f"The bundle had expired before the newest one that this host took was built: {said}.",
+            f"{name} had expired before the newest bundle that this host took was built.",
             remedy="Get a newer bundle.",
+            file=name,
         )
     if isinstance(exc, tuf.BadVersionNumberError):
         return RollbackRefused(
-            f"The bundle is older than one taken before: {said}.",
+            f"{name} is older than that of a bundle which this host took.",
             remedy="Get a newer bundle; to go back to the version that ran before, use `bundle rollback`.",
+            file=name,
         )
     if isinstance(exc, tuf.LengthOrHashMismatchError):
-        return DigestMismatch(f"The metadata of the bundle is of more than one bundle: {said}.", remedy=_AGAIN)
+        return DigestMismatch(f"{name} is not of the same bundle as what vouches for it.", remedy=_AGAIN, file=name)
     if isinstance(exc, tuf.UnsignedMetadataError):
-        return TooFewSignatures(f"The bundle is signed by too few keys: {said}.", remedy=_AGAIN)
-    return MalformedMetadata(f"The metadata of the bundle does not hold: {said}.", remedy=_AGAIN)
+        return TooFewSignatures(f"{name} is signed by too few keys.", remedy=_AGAIN, file=name)
+    return MalformedMetadata(f"{name} does not hold: {exc}.", remedy=_AGAIN, file=name)
