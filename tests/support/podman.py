@@ -4,6 +4,7 @@ import functools
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,8 @@ _TOOLS: Final = ("podman", "runc", "skopeo", "mmdebstrap")
 def call(*argv: str | Path, seconds: float = 120.0) -> "subprocess.CompletedProcess[str]":
     """Return how podman with *argv* ended, whatever its status."""
     command = [_CONTAINERS, "podman", *argv]
-    return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    aside = tempfile.gettempdir()  # conmon leaves a file where it was started when a container runs out of memory
+    return subprocess.run(command, cwd=aside, capture_output=True, text=True, timeout=seconds, check=False)
 
 
 def run(*argv: str | Path, seconds: float = 120.0) -> str:
