@@ -184,12 +184,15 @@ class Shelf:
 
     def _replace(self, here: Path, aside: Path) -> None:
         """Mend a version that lost files: each is moved to its place, so that the version is never gone."""
-        for path in sorted(aside.rglob("*")):
-            target = here / path.relative_to(aside)
-            if path.is_dir():
-                target.mkdir(exist_ok=True)
+        fresh = sorted(path.relative_to(aside) for path in aside.rglob("*"))
+        for path in fresh:
+            if (aside / path).is_dir():
+                (here / path).mkdir(exist_ok=True)
             else:
-                path.replace(target)
+                (aside / path).replace(here / path)
+        for path in here.rglob("*"):
+            if not path.is_dir() and path.relative_to(here) not in fresh:
+                path.unlink()
         shutil.rmtree(aside)
         sync_filesystem(here)
 

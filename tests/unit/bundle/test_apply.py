@@ -112,6 +112,19 @@ def test_a_kept_version_that_lost_a_file_is_not_gone_back_to(host: Host, bundle:
     assert link(host, "current") == "2.0.0"
 
 
+def test_a_rollback_that_was_killed_before_its_last_step_is_one(host: Host, bundle: Path, second: Path) -> None:
+    host.apply(bundle)
+    host.apply(second)
+    current = host.root / "bundles" / "current"
+    current.unlink()
+    current.symlink_to("1.0.0")
+    with pytest.raises(NotFound, match="none is kept"):
+        host.shelf.rollback()
+    assert not host.shelf.rollback(version="1.0.0").changed
+    assert host.apply(second).changed
+    assert (link(host, "current"), link(host, "previous")) == ("2.0.0", "1.0.0")
+
+
 def test_a_medium_that_is_pulled_out_is_told_by_the_file(host: Host, bundle: Path, spoilt: Path) -> None:
     host.apply(bundle)
     before = host.content()
@@ -151,6 +164,7 @@ def test_the_same_bundle_mends_a_version_that_lost_a_file(host: Host, bundle: Pa
     host.apply(bundle)
     before = host.content()
     (host.root / "bundles" / "1.0.0" / lost).unlink()
+    (host.root / "bundles" / "1.0.0" / "image" / "stray").write_text("x")
     host.apply(bundle)
     assert host.content() == before
 

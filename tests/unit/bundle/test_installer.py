@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,23 @@ def test_what_cannot_be_done_is_told_in_one_line(carried: Path, tmp_path: Path) 
     ended = run(carried, "rollback", *places(tmp_path), home=tmp_path)
     assert ended.returncode == 3
     assert ended.stderr.count("\n") == 1
+
+
+def test_progress_is_drawn_on_a_terminal_and_nowhere_else(carried: Path, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    try:
+        command = [sys.executable, "-I", "-S", str(carried / "installer" / "skellig-bundle.pyz"), "verify", str(carried)]
+        command += [places(tmp_path)[1]]
+        env = {"PATH": os.environ["PATH"], "TERM": "xterm"}
+        ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=terminal, check=False, timeout=60)
+        drawn = os.read(controller, 1 << 16)
+    finally:
+        os.close(terminal)
+        os.close(controller)
+    assert ended.returncode == 0
+    assert b"Reading" in drawn
+    assert b"Reading" not in ended.stdout
+    assert "Reading" not in run(carried, "verify", str(carried), places(tmp_path)[1], home=tmp_path).stderr
 
 
 def test_the_installer_holds_sources_and_licences_alone(workshop: Workshop) -> None:
