@@ -5,6 +5,7 @@ file would be run. Its candidates are those after the constraint, so a request w
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -26,6 +27,7 @@ from appliance.inference.engines.program import OFFLINE, Options, leave, main
 from appliance.inference.hardware import probe
 
 PROGRAM: Final = "vllm"
+_PREFIX = re.compile(r"^(\([^)]*pid=\d+\)\s*)+")  # which of its processes says it
 _QUIET = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_DO_NOT_TRACK": "1",
@@ -85,7 +87,7 @@ class Vllm(ChildEngine):
 
     server = "vLLM"
     load_seconds: ClassVar[float] = 900.0  # it compiles for the card
-    remedy = "Its last words are in this engine's log; `skellig model verify` checks its files."
+    remedy = "`skellig model verify` checks its files."
 
     def __init__(self, info: EngineInfo, *, program: str, files: Sequence[Path], socket: Path, slots: int) -> None:
         super().__init__(info, socket=socket)
@@ -158,10 +160,12 @@ class Vllm(ChildEngine):
         return EngineUnavailable(f"vLLM failed: {told.message[:300]}")
 
     def _explained(self, said: Sequence[str]) -> str:
+        lines = [_PREFIX.sub("", line) for line in said]
         for marks, reason in _REASONS:
-            if any(mark.lower() in line.lower() for line in said for mark in marks):
-                return f"{reason}."
-        return super()._explained(said)
+            for line in reversed(lines):
+                if any(mark.lower() in line.lower() for mark in marks):
+                    return f"{reason}. It said: {line[:300]}"
+        return super()._explained(lines)
 
 
 def build(options: Options) -> Vllm:
