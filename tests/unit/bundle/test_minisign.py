@@ -50,12 +50,18 @@ def test_we_believe_a_signature_of_minisign(tmp_path: Path) -> None:
     assert minisign.check(DATA, (tmp_path / "x.minisig").read_bytes(), key=key, name="x") == "by minisign"
 
 
-@pytest.mark.parametrize("position", range(SIGNATURE.index(b"\n") + 1, len(SIGNATURE)))
-def test_no_byte_below_the_untrusted_comment_may_change(position: int) -> None:
-    changed = bytearray(SIGNATURE)
-    changed[position] ^= 1
-    with pytest.raises(BadSignature):
-        minisign.check(DATA, bytes(changed), key=KEY, name="x")
+def test_no_bit_below_the_untrusted_comment_may_change() -> None:
+    passed = []
+    for position in range(SIGNATURE.index(b"\n") + 1, len(SIGNATURE)):
+        for bit in range(8):
+            changed = bytearray(SIGNATURE)
+            changed[position] ^= 1 << bit
+            try:
+                minisign.check(DATA, bytes(changed), key=KEY, name="x")
+            except BadSignature:
+                continue
+            passed.append((position, bit))
+    assert not passed
 
 
 def test_another_key_is_named_as_such() -> None:
