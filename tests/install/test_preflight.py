@@ -1,0 +1,80 @@
+"""Hosts that cannot carry the appliance are refused by name, with the remedy, and before anything on them is touched."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.install.host import FakeHost
+from tests.install.playing import Controller
+
+pytestmark = [pytest.mark.install, pytest.mark.timeout(300)]
+TOUCHED = "ls /var/lib/skellig /var/lib/containers/storage/overlay-images 2>/dev/null; ls /etc/containers/systemd; true"
+AWAY, BACK = "mv /usr/bin/podman /usr/bin/podman.away", "mv /usr/bin/podman.away /usr/bin/podman"
+CASES = {
+    "processor": (
+        "sed s/avx2//g /proc/cpuinfo >/tmp/cpuinfo && mount --bind /tmp/cpuinfo /proc/cpuinfo",
+        "umount /proc/cpuinfo",
+        "The processor lacks avx2. In a virtual machine pass the host's own processor on",
+    ),
+    "memory": (
+        "echo 'MemTotal: 1000000 kB' >/tmp/meminfo && mount --bind /tmp/meminfo /proc/meminfo",
+        "umount /proc/meminfo",
+        "The host has 1024 MB of memory and needs 3800 MB. Give it more.",
+    ),
+    "disk": (
+        "mkdir -p /var/lib/skellig && mount -t tmpfs -o size=50m small /var/lib/skellig",
+        "umount /var/lib/skellig && rmdir /var/lib/skellig",
+        "/var/lib/skellig has 52 MB of free space and needs 8000 MB. Free some",
+    ),
+    "noexec": (
+        "mkdir -p /var/lib/containers/storage && mount -t tmpfs -o noexec,size=8g sealed /var/lib/containers/storage",
+        "umount -l /var/lib/containers/storage",
+        "is mounted noexec, and podman's images lie there. Remount it",
+    ),
+    "port": (
+        "systemd-run --unit=squatter python3 -m http.server --bind 127.0.0.1 7878 && sleep 2",
+        "systemctl stop squatter",
+        "127.0.0.1:7878 is taken by another program. Free it (ss -ltnp)",
+    ),
+    "no podman": (
+        "mv /usr/bin/podman /usr/bin/podman.away",
+        "mv /usr/bin/podman.away /usr/bin/podman",
+        "podman is not installed.",
+    ),
+    "old podman": (
+        f"{AWAY} && printf '#!/bin/sh\\necho podman version 4.3.1\\n' >/usr/bin/podman && chmod +x /usr/bin/podman",
+        BACK,
+        "podman version 4.3.1 is too old: version 5 or newer is needed. Take Debian 13",
+    ),
+    "namespaces": (
+        "echo 0 >/tmp/none && mount --bind /tmp/none /proc/sys/user/max_user_namespaces",
+        "umount /proc/sys/user/max_user_namespaces",
+        "user.max_user_namespaces is 0, and containers need them. Set it",
+    ),
+    "account": ("useradd --uid 10001 bob", "userdel bob", "The account bob has the number 10001"),
+}
+
+
+@pytest.mark.parametrize(("breaks", "mends", "sentence"), CASES.values(), ids=CASES)
+def test_a_broken_host_is_named_with_the_remedy_and_left_untouched(
+    controller: Controller, fake_host: FakeHost, stand_ins: dict[str, Path], breaks: str, mends: str, sentence: str
+) -> None:
+    before = fake_host.ssh(TOUCHED)
+    fake_host.ssh(breaks)
+    try:
+        played = controller.play("install", skellig_bundle=str(stand_ins["0.1.0"]), skellig_publish="127.0.0.1:7878")
+    finally:
+        fake_host.ssh(mends)
+    assert (played.status, played.failed, played.changed) == (2, 1, 0)
+    assert sentence in " ".join(played.said.split())
+    assert fake_host.ssh(TOUCHED) == before
+
+
+def test_a_clock_that_is_a_year_off_is_named(
+    controller: Controller, fake_host: FakeHost, stand_ins: dict[str, Path]
+) -> None:
+    """No signature depends on the clock; sessions and logs do. The controller's clock is the one that is moved here."""
+    now = int(fake_host.ssh("date +%s"))
+    played = controller.play("install", skellig_bundle=str(stand_ins["0.1.0"]), skellig_now=now + 365 * 86400)
+    assert (played.status, played.changed) == (2, 0)
+    assert "The clock is 8760 hours behind the controller's. Set it: timedatectl set-time" in " ".join(played.said.split())
