@@ -42,7 +42,7 @@ class Fake:
     def __post_init__(self) -> None:
         (self.tree / "run/systemd/system").mkdir(parents=True)
         self.write("usr/lib/systemd/system-generators/podman-system-generator")
-        self.write("proc/cpuinfo", "processor : 0\nflags\t\t: fpu sse4_2 avx avx2 f16c fma\n")
+        self.write("proc/cpuinfo", "processor : 0\nflags\t\t: fpu sse4_2 abm avx avx2 bmi1 bmi2 f16c fma movbe\n")
         self.write("proc/meminfo", "MemTotal:       8000000 kB\nMemFree: 10 kB\n")
         self.write("proc/self/mounts", "/dev/vda / ext4 rw,relatime 0 0\n")
         for kind in ("user", "mnt", "net", "pid", "ipc", "uts"):
@@ -105,7 +105,7 @@ def test_a_fit_host_has_no_fault(fake: Fake) -> None:
 
 def test_a_processor_without_avx2_is_told_with_what_a_hypervisor_hides(fake: Fake) -> None:
     """Engines built for AVX2 die of an illegal instruction, often long after the installation."""
-    fake.write("proc/cpuinfo", "flags : fpu sse4_2 avx f16c\n")
+    fake.write("proc/cpuinfo", "flags : abm fpu sse4_2 avx bmi1 bmi2 f16c movbe\n")
     only(fake.faults(), says="lacks avx2, fma.", remedy="host-passthrough")
 
 

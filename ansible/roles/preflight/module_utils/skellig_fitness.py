@@ -17,7 +17,7 @@ from typing import Final
 
 _GENERATOR: Final = "usr/lib/systemd/system-generators/podman-system-generator"
 _LEAST_PODMAN: Final = 5
-_NEEDED_FLAGS: Final = ("avx2", "fma", "f16c")
+_NEEDED_FLAGS: Final = ("avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm")
 
 
 @dataclass(frozen=True)
