@@ -167,8 +167,7 @@ def build(loaded: Loaded) -> Services:
     Nothing is built here that only the worker needs: the web process stays small. Raise `HostUnfit` when the data
     directory cannot be used.
     """
-    settings = loaded.settings
-    paths = DataPaths(settings.data)
+    settings, paths = loaded.settings, DataPaths(loaded.settings.data)
     for folder in (paths.root, paths.run):
         durable.make_directory(folder)
 

@@ -1,4 +1,7 @@
-"""What the worker process does: the jobs of each kind, and looking after what is missing."""
+"""What the worker process does: the jobs of each kind, and looking after what is missing.
+
+This brings LanceDB, pyarrow (150 MB) and every grammar: the web process keeps away from it.
+"""
 
 import asyncio
 import threading
@@ -8,6 +11,8 @@ from typing import Final
 
 from appliance.base import log
 from appliance.base.budget import Deadline
+from appliance.codeintel.build.embedding import VectorFiller
+from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.registry import Repo
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
@@ -26,10 +31,7 @@ _ENGINE_POLL_S: Final = 1.0
 
 
 def job_handlers(services: Services) -> Mapping[str, Handler]:
-    """Return what works on each kind of job. Loads what only the worker needs."""
-    from appliance.codeintel.build.embedding import VectorFiller  # noqa: PLC0415 - brings LanceDB and pyarrow: 150 MB
-    from appliance.codeintel.build.pipeline import Indexer  # noqa: PLC0415 - brings every grammar
-
+    """Return what works on each kind of job."""
     limits = services.settings.index
     indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
