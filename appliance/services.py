@@ -181,8 +181,7 @@ def build(loaded: Loaded) -> Services:
     jobs = JobQueue(connect(), clock=clock)
     generations = Generations(registry, paths=paths, clock=clock)
     engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
-    searcher = Searcher(generations, engines.embedder(), clock)
-    chat = engines.chat()
+    searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
     return Services(
         settings=settings,
         origins=loaded.origins,
