@@ -12,7 +12,7 @@ from appliance.config import Settings
 from appliance.errors import InvalidInput, NotFound
 from appliance.inference import choice
 from appliance.inference.catalog import Catalog, EngineKind, Model
-from appliance.inference.engines.base import LOAD_SECONDS
+from appliance.inference.engines.base import COMPILE_SECONDS, LOAD_SECONDS
 from appliance.inference.hardware import Hardware
 from appliance.inference.pool import AUTO, OFF
 from appliance.inference.store import ModelStore
@@ -22,6 +22,7 @@ _PYTHON: Final = (sys.executable, "-P", "-m")
 _SETTLE: Final = 10  # seconds: a busy machine imports for four before it can fail
 _PATIENCE: Final = 20  # an engine that dies at its start will do so again; these two die only when somebody kills them
 _ENGINE_SETTLE: Final = 30  # seconds, beside the load itself; readiness is told by health, so nobody waits for this
+_COMPILING: Final = 240  # seconds that vLLM took to be ready, on two cores, and some more
 _LOAD_RATE: Final = 20_000_000  # bytes of a model that even a slow disk and a busy machine read in a second
 
 
@@ -57,12 +58,13 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
         if settings.gpu == "required":
             choice.check_gpu(hardware, chat.engine_for(settings.chat.engine))
         programs.append(_chat_engine(chat, settings, paths=paths, store=store, hardware=hardware))
+    compiling = _COMPILING if chat is not None and chat.engine_for(settings.chat.engine) == "vllm" else 0
     return Plan(
         programs=tuple(programs),
         chat=chat.name if chat else OFF,
         embed=embed.name if embed else OFF,
         notes=notes,
-        load_seconds=60 + sum(model.size for model in (chat, embed) if model) / _LOAD_RATE,
+        load_seconds=60 + compiling + sum(model.size for model in (chat, embed) if model) / _LOAD_RATE,
     )
 
 
@@ -132,11 +134,12 @@ def _of_role(catalog: Catalog, name: str, role: str) -> Model:
 def _chat_engine(model: Model, settings: Settings, *, paths: DataPaths, store: ModelStore, hardware: Hardware) -> Program:
     chat = settings.chat
     limits = {"threads": chat.threads or hardware.threads, "context": chat.context, "slots": chat.slots}
-    argv = _engine(model.engine_for(chat.engine), model, paths=paths, store=store, limits=limits)
+    kind = model.engine_for(chat.engine)
+    argv = _engine(kind, model, paths=paths, store=store, limits=limits)
     return Program(
         "engine-chat",
         (*argv, "--gpu") if settings.gpu == "required" else argv,
-        settle=_settled(model) + int(LOAD_SECONDS),
+        settle=_settled(model) + int(COMPILE_SECONDS if kind == "vllm" else LOAD_SECONDS),
         priority=40,
     )
 

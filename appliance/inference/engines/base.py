@@ -13,6 +13,7 @@ Role = Literal["chat", "embed"]
 Priority = Literal["interactive", "background"]  # somebody waits for it, or nobody does
 State = Literal["ready", "loading", "down", "failed", "off"]
 LOAD_SECONDS: Final = 300.0  # after that an engine that still loads its model gives up
+COMPILE_SECONDS: Final = 900.0  # likewise, for one that compiles its model for the card
 PROBE: Final = ChatRequest([Message("user", "Say yes.")], max_tokens=8, schema={"enum": ["yes"]}, top=2)
 _IMPOSSIBLE: Final = -1000.0  # what engines write for minus infinity lies below
 

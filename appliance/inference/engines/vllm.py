@@ -21,7 +21,7 @@ from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, EngineUnavailable, HostUnfit, InvalidInput, PromptTooLong
 from appliance.inference import wire
 from appliance.inference.choice import check_gpu, check_processor
-from appliance.inference.engines.base import EngineInfo
+from appliance.inference.engines.base import COMPILE_SECONDS, EngineInfo
 from appliance.inference.engines.child import ChildEngine
 from appliance.inference.engines.program import OFFLINE, Options, leave, main
 from appliance.inference.hardware import probe
@@ -86,7 +86,7 @@ class Vllm(ChildEngine):
     """One model folder in ``vllm serve``."""
 
     server = "vLLM"
-    load_seconds: ClassVar[float] = 900.0  # it compiles for the card
+    load_seconds: ClassVar[float] = COMPILE_SECONDS
     remedy = "`skellig model verify` checks its files."
 
     def __init__(self, info: EngineInfo, *, program: str, files: Sequence[Path], socket: Path, slots: int) -> None:

@@ -15,8 +15,8 @@ from appliance.cli.planning import Plan
 from appliance.cli.up import changes
 from appliance.config import Chat, Embed, Loaded, Settings
 from appliance.errors import HostUnfit, InvalidInput, NotFound
-from appliance.inference.catalog import Catalog
-from appliance.inference.engines.base import LOAD_SECONDS
+from appliance.inference.catalog import Catalog, Model, ModelFile
+from appliance.inference.engines.base import COMPILE_SECONDS, LOAD_SECONDS
 from appliance.inference.hardware import Hardware
 from appliance.inference.store import ModelStore
 from appliance.jobs.worker import GOODBYE_S, HEARTBEAT_S
@@ -32,9 +32,9 @@ def machine(
     return Hardware(cores=cores, memory_total=memory, memory_free=memory, machine="x86_64", flags=flags, gpus=gpus)
 
 
-def installed(root: Path, *names: str) -> ModelStore:
+def installed(root: Path, *names: str, catalog: Catalog | None = None) -> ModelStore:
     """Return a store that seems to hold those models: files of the right size, without content."""
-    catalog = Catalog.load()
+    catalog = catalog or Catalog.load()
     for name in names:
         for file in catalog.get(name).file:
             place = root / file.sha256 / file.name
@@ -195,6 +195,30 @@ def test_an_engine_counts_as_started_only_after_the_longest_load(tmp_path: Path)
     assert settled["engine-chat"] > LOAD_SECONDS + size / 20_000_000
     assert settled["engine-embed"] >= 30
     assert settled["web"] < settled["engine-embed"], "what loads nothing need not wait"
+
+
+def test_an_engine_that_compiles_its_model_has_the_time_for_it(tmp_path: Path) -> None:
+    files = [
+        ModelFile(name=name, size=9, sha256=f"{at}" * 64) for at, name in enumerate(("config.json", "model.safetensors"))
+    ]
+    folder = Model(
+        name="a-folder",
+        title="A folder",
+        role="chat",
+        purpose="answers",
+        engine="vllm",
+        licence="Apache-2.0",
+        context=8192,
+        memory=1,
+        file=tuple(files),
+    )
+    catalog = Catalog((*Catalog.load().models, folder))
+    store = installed(DataPaths(tmp_path).models, MINILM, "a-folder", catalog=catalog)
+    settings = Settings(data=tmp_path, chat=Chat(model="a-folder"))
+    found = planning.plan(settings, paths=DataPaths(tmp_path), catalog=catalog, store=store, hardware=machine())
+    assert "appliance.inference.engines.vllm" in found.programs[-1].argv
+    assert found.programs[-1].settle > COMPILE_SECONDS
+    assert found.load_seconds >= 240
 
 
 def test_a_worker_says_goodbye_before_it_is_killed(tmp_path: Path) -> None:
