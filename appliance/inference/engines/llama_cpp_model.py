@@ -99,7 +99,9 @@ class LlamaModel:
                 model=self._name,
             )
         with contextlib.ExitStack() as held:
-            constraint = held.enter_context(Constraint(self.vocabulary, grammar(request.schema))) if request.schema else None
+            constraint = None
+            if request.schema is not None:
+                constraint = held.enter_context(Constraint(self.vocabulary, grammar(request.schema)))
             kept = self._keep(prompt)
             for start in range(kept, len(prompt), BATCH):
                 self._llama.eval(prompt[start : start + BATCH])
@@ -109,13 +111,16 @@ class LlamaModel:
     def _written(
         self, request: ChatRequest, constraint: "Constraint | None", *, room: int, prompt: int, kept: int
     ) -> Iterator[ChatDelta]:
-        chance = np.random.default_rng(request.seed)
+        chance = np.random.default_rng(request.seed & 0xFFFFFFFF)
         said = _Said(request.stop)
         limit = min(request.max_tokens, room)
+        count = 0
         for count in range(1, limit + 1):
             logits = self._logits()
             token = _chosen(logits, constraint, temperature=request.temperature, chance=chance)
-            if token is None or llama_cpp.llama_vocab_is_eog(self.vocabulary, token):
+            if token is None:  # the constraint lets nothing follow: what there is of the text is no whole one
+                break
+            if llama_cpp.llama_vocab_is_eog(self.vocabulary, token):
                 yield ChatDelta(said.rest(), (), "stop", prompt, count - 1, kept)
                 return
             yield ChatDelta(said.add(self._piece(token)), self._candidates(logits, request.top))
@@ -124,7 +129,7 @@ class LlamaModel:
                 return
             if count < limit:
                 self._llama.eval([token])
-        yield ChatDelta(said.rest(), (), "length", prompt, limit, kept)
+        yield ChatDelta(said.rest(), (), "length", prompt, count, kept)
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         begin, end = (

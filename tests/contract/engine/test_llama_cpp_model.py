@@ -1,5 +1,6 @@
 """What llama-cpp-python's model does step by step, where a client sees only the whole."""
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,13 @@ def test_text_ends_before_a_stop_word_even_if_tokens_cut_it(loaded: "LlamaModel"
     cut, last = whole(loaded.write(asked("Count from one to ten in words.", tokens=30, stop=("never said", word))))
     assert last.finish == "stop"
     assert cut == free[: free.index(word)]
+
+
+def test_schema_of_anything_is_one_too(loaded: "LlamaModel") -> None:
+    request = ChatRequest([Message("user", "Say hello.")], max_tokens=60, schema={}, seed=-1, temperature=0.5)
+    text, last = whole(loaded.write(request))
+    assert last.finish == "length" or isinstance(json.loads(text), str | int | float | dict | list | bool | None)
+    assert text[0] in '"[{tfn-0123456789'
 
 
 def test_chance_is_that_of_the_seed(loaded: "LlamaModel") -> None:
