@@ -24,6 +24,7 @@ def pins(*names: str) -> dict[str, str]:
     ("locks", "asked"),
     [
         (("cpu", "llama-cpp"), PROJECT["dependencies"] + EXTRAS["llama-cpp"]),
+        (("cuda", "llama-cpp"), [*PROJECT["dependencies"], *EXTRAS["llama-cpp"], "vllm"]),
         (("dev",), PROJECT["dependencies"] + EXTRAS["dev"]),
         (("build",), (LOCKS / "build.in").read_text().splitlines()),
     ],
