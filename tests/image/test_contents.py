@@ -18,7 +18,7 @@ UNIT_TESTS = """set -eu
 python3 -m venv /tmp/venv
 /tmp/venv/bin/pip install --quiet --no-deps --require-hashes --only-binary=:all: -r /src/images/locks/dev.txt
 mkdir /tmp/src && cd /src
-cp -r .ci Containerfile Makefile README.md CHANGELOG.md LICENSE pyproject.toml ansible appliance docs images models tests /tmp/src
+cp -r .ci Containerfile Makefile *.md LICENSE pyproject.toml ansible appliance docs images models tests /tmp/src
 cd /tmp/src && /tmp/venv/bin/pytest -q -n 2 --dist loadfile tests/unit
 """
 
