@@ -37,11 +37,12 @@ def connect(path: Path, *, migrations: Sequence[str] = ()) -> sqlite3.Connection
     """
     with store_errors(path):
         conn = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-        conn.row_factory = sqlite3.Row
-        conn.execute("PRAGMA journal_mode=WAL")
-        conn.execute("PRAGMA synchronous=FULL")
-        conn.execute("PRAGMA foreign_keys=ON")
-        _migrate(conn, migrations, path=path)
+        with _closed_on_error(conn):
+            conn.row_factory = sqlite3.Row
+            conn.execute("PRAGMA journal_mode=WAL")
+            conn.execute("PRAGMA synchronous=FULL")
+            conn.execute("PRAGMA foreign_keys=ON")
+            _migrate(conn, migrations, path=path)
     return conn
 
 
@@ -50,11 +51,21 @@ def connect_immutable(path: Path) -> sqlite3.Connection:
     with store_errors(path):
         try:
             conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-            conn.row_factory = sqlite3.Row
-            conn.execute("SELECT count(*) FROM sqlite_schema")
+            with _closed_on_error(conn):
+                conn.row_factory = sqlite3.Row
+                conn.execute("SELECT count(*) FROM sqlite_schema")
         except sqlite3.OperationalError as exc:
             raise StoreCorrupt(f"The database {path} cannot be opened: {exc}.", path=str(path)) from exc
     return conn
+
+
+@contextmanager
+def _closed_on_error(conn: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        conn.close()
+        raise
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """An image goes from podman's store into a bundle and from a host's folder into podman again, and stays the same image."""
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def skellig(*argv: str, cwd: Path) -> None:
     command = [str(podman.ROOT / ".ci" / "containers"), sys.executable, "-m", "appliance", "bundle", *argv]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(cwd), "PYTHONPATH": str(podman.ROOT)}
+    env |= {name: value for name, value in os.environ.items() if name == "SKELLIG_TEST_CONTAINERS"}
     env |= {"SOURCE_DATE_EPOCH": "1780000000", "SKELLIG_DATA": str(cwd / "data")}
     ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=110)
     assert ended.returncode == 0, ended.stderr

@@ -1,5 +1,6 @@
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,17 @@ def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
     (tmp_path / "db").write_bytes(b"this is not a database at all, not even nearly" * 100)
     with pytest.raises(StoreCorrupt):
         sqlite.connect(tmp_path / "db")
+
+
+@pytest.mark.parametrize("opened", [sqlite.connect, sqlite.connect_immutable])
+def test_a_database_that_is_refused_is_not_kept_open(tmp_path: Path, opened: Callable[[Path], sqlite3.Connection]) -> None:
+    """Whoever holds the error would hold the file with it."""
+    path = tmp_path / "db"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreCorrupt) as caught:
+        opened(path)
+    assert caught.tb
+    assert path.resolve() not in [link.resolve() for link in Path("/proc/self/fd").iterdir()]
 
 
 def test_a_locked_database_is_busy(tmp_path: Path) -> None:
