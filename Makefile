@@ -1,13 +1,13 @@
 # Every verb sets up what it needs in .venv, and can be run again.
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test image lint bench docs
+.PHONY: help setup up down test image install-test lint bench docs
 
 BIN := .venv/bin
 QUESTION := Where is a model's digest verified?
 TEST_MODELS := $(or $(SKELLIG_TEST_MODELS),.cache/models)
 
 help: ## List the verbs
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 setup: ## Make .venv and install everything into it
 	@.ci/setup dev
@@ -35,6 +35,9 @@ image: ## Build the container image and prove it
 	@.ci/setup dev
 	@.ci/image
 	@$(BIN)/pytest tests/image
+
+install-test: ## Install the appliance on a fake host over SSH, upgrade it, take it back, remove it
+	@.ci/install
 
 lint: ## Check format, style, types, floors and spelling
 	@.ci/setup dev

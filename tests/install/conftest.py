@@ -52,8 +52,8 @@ def stand_ins(shop: Workshop, fake_host_image: str) -> dict[str, Path]:
     """Return bundles of a small image that keeps the run contract; the last version never becomes ready."""
     made = {}
     for version, broken in (("0.1.0", False), ("0.2.0", False), ("0.3.0", True)):
-        archive = workshop.stand_in(shop.place, fake_host=fake_host_image, version=version, broken=broken)
-        made[version] = shop.build(version, image=archive)
+        image = workshop.stand_in(shop.place, fake_host=fake_host_image, version=version, broken=broken)
+        made[version] = shop.build(version, image=image)
     return made
 
 
@@ -70,7 +70,7 @@ def controller(tmp_path_factory: pytest.TempPathFactory, fake_host: FakeHost, sh
 
 @pytest.fixture(scope="session")
 def real_image() -> str:
-    """Return the image of this checkout, or the one in the archive $SKELLIG_TEST_IMAGE, by its id."""
-    if archive := os.environ.get("SKELLIG_TEST_IMAGE"):
+    """Return the image of this checkout, or the one in the archive $SKELLIG_TEST_ARCHIVE, by its id."""
+    if archive := os.environ.get("SKELLIG_TEST_ARCHIVE"):
         return podman.run("load", "--quiet", f"--input={archive}", seconds=600).rpartition(" ")[2]
     return podman.built()

@@ -5,12 +5,13 @@ import json
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tests.support import podman
+from tests.support.models import store_root
 
 ROOT: Final = podman.ROOT
 _APPLIANCE: Final = """#!/bin/sh
@@ -27,8 +28,8 @@ _HEALTHCHECK: Final = "#!/bin/sh\ntest -e /run/skellig/ready\n"
 _APPLETS: Final = ("cat", "ls", "rm", "sh", "sleep", "test")
 
 
-def stand_in(place: Path, *, fake_host: str, version: str, broken: bool = False) -> Path:
-    """Return an archive of a small image that keeps the run contract, of the fake host's busybox; or never gets ready."""
+def stand_in(place: Path, *, fake_host: str, version: str, broken: bool = False) -> str:
+    """Return a small image that keeps the run contract, made of the fake host's busybox; a *broken* one is never ready."""
     tree = place / f"{version}.tar"
     name = f"localhost/skellig:{version}"
     with tarfile.open(tree, "w") as made:
@@ -42,25 +43,18 @@ def stand_in(place: Path, *, fake_host: str, version: str, broken: bool = False)
     changes = [f"--change=ENV VERSION={version}", '--change=ENTRYPOINT ["/bin/skellig"]']
     changes += ["--change=ENV BROKEN=yes"] if broken else []
     podman.run("import", "--quiet", *changes, tree, name)
-    return saved(name, place / f"{version}.oci.tar")
+    return name
 
 
-def saved(image: str, archive: Path) -> Path:
-    """Return *archive*, which holds *image* from now on."""
-    archive.unlink(missing_ok=True)
-    podman.run("save", "--quiet", "--format=oci-archive", f"--output={archive}", image)
-    return archive
-
-
-def relabelled(image: str, archive: Path, *, version: str) -> Path:
-    """Return *archive*, which holds *image* under another label, as a next version with an id of its own."""
+def relabelled(image: str, *, version: str) -> str:
+    """Return the name of an image like *image* that has another label, and so an id of its own, as a next version would."""
     made = podman.run("create", "--network=none", image)
     try:
         name = f"localhost/skellig:{version}"
-        podman.run("commit", "--quiet", "--format=oci", f"--change=LABEL version={version}", made, name)
+        podman.run("commit", "--quiet", "--format=oci", f"--change=LABEL version={version}", made, name, seconds=600)
     finally:
         podman.run("rm", made)
-    return saved(name, archive)
+    return name
 
 
 def _busybox(place: Path, fake_host: str) -> bytes:
@@ -97,17 +91,17 @@ class Workshop:
             skellig("bundle", "keys", folder)
         return folder
 
-    def build(self, version: str, *, image: Path | str, models: Mapping[str, Path] | None = None) -> Path:
-        """Return the folder of a bundle of *version* with the image of an archive and models out of their stores."""
-        folder = self.place / version
-        chosen = [word for name, store in (models or {}).items() for word in (f"--model={name}", f"--store={store}")]
+    def build(self, version: str, *, image: str, models: Sequence[str] = ()) -> Path:
+        """Return the folder of a bundle of *version* with *image*, out of podman's storage, and *models*."""
+        folder = self.place / f"{version}-{len(models)}"
+        chosen = [f"--store={store_root()}", *(f"--model={name}" for name in models)]
         skellig("bundle", "build", f"--image={image}", f"--version={version}", f"--keys={self.keys}", *chosen, folder)
         return folder
 
 
 def skellig(*argv: str | Path) -> str:
     """Return what the command prints; raise `AssertionError` with its own words when it fails."""
-    command = [sys.executable, "-m", "appliance", *argv]
+    command = [ROOT / ".ci" / "containers", sys.executable, "-m", "appliance", *argv]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, f"skellig {' '.join(map(str, argv))}: {ended.stderr}"
     return ended.stdout

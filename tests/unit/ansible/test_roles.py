@@ -1,0 +1,63 @@
+"""Claims about the roles as they are written: every variable has its words, and every volume its label."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ANSIBLE: Final = Path(__file__).resolve().parents[3] / "ansible"
+ROLES: Final = sorted(path.name for path in (ANSIBLE / "roles").iterdir() if path.is_dir())
+_MADE: Final = re.compile(r"^ +(skellig_\w+):|register: (skellig_\w+)", flags=re.MULTILINE)
+
+
+def sources(role: str) -> Iterator[str]:
+    for folder in ("tasks", "templates", "handlers"):
+        for path in sorted((ANSIBLE / "roles" / role / folder).glob("*")):
+            yield path.read_text()
+
+
+def asked(role: str) -> set[str]:
+    """Return the variables that a role reads and neither it nor a role before it makes."""
+    made = {name for other in ROLES for text in sources(other) for pair in _MADE.findall(text) for name in pair if name}
+    for other in ROLES:
+        inner = ANSIBLE / "roles" / other / "vars" / "main.yml"
+        made |= set(re.findall(r"^(skellig_\w+):", inner.read_text(), flags=re.MULTILINE)) if inner.exists() else set()
+    read = {name for text in sources(role) for name in re.findall(r"\bskellig_[a-z_]+", text)}
+    return read - made - {"skellig_host", "skellig_now"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_variable_that_a_role_reads_is_in_its_argument_specs_and_in_the_readme(role: str) -> None:
+    specs = (ANSIBLE / "roles" / role / "meta" / "argument_specs.yml").read_text()
+    readme = (ANSIBLE / "README.md").read_text()
+    wanted = asked(role)
+    assert wanted
+    assert {name for name in wanted if f"      {name}:" not in specs} == set()
+    assert {name for name in wanted if f"| `{name}` |" not in readme} == set()
+
+
+def test_every_volume_has_a_label_for_selinux() -> None:
+    """Without one an enforcing host cannot read a single file of it."""
+    unit = (ANSIBLE / "roles" / "appliance" / "templates" / "skellig.container.j2").read_text()
+    volumes = re.findall(r"^Volume=.*$", unit, flags=re.MULTILINE)
+    assert len(volumes) == 5
+    assert not [volume for volume in volumes if not re.search(r":(ro,)?Z$", volume)]
+
+
+def test_no_image_is_ever_pulled() -> None:
+    unit = (ANSIBLE / "roles" / "appliance" / "templates" / "skellig.container.j2").read_text()
+    assert "\nPull=never\n" in unit
+    assert "\nNetwork=none\n" in unit
+    assert not [text for role in ROLES for text in sources(role) if re.search(r"podman, pull|podman pull", text)]
+
+
+def test_only_modules_of_ansible_core_are_used() -> None:
+    """So that no collection has to be carried, licensed and kept up to date."""
+    files = [*ANSIBLE.glob("playbooks/*.yml"), *ANSIBLE.glob("roles/*/tasks/*.yml"), *ANSIBLE.glob("roles/*/handlers/*.yml")]
+    found = {
+        name for path in files for name in re.findall(r"^ +(?:- )?(\w+\.\w+\.\w+):", path.read_text(), flags=re.MULTILINE)
+    }
+    assert found
+    assert not {name for name in found if not name.startswith("ansible.builtin.")}
