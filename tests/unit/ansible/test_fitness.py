@@ -61,7 +61,7 @@ class Fake:
         self.write(f"bin/{name}", f"#!/bin/sh\n{says}\n").chmod(0o755)
 
     def podman(self, version: str) -> None:
-        self.program("podman", f'[ "$1" = info ] && echo /var/lib/containers/storage || echo "podman version {version}"')
+        self.program("podman", f"echo podman version {version}")
 
     def faults(self) -> list[str]:
         host = fitness.Host(
@@ -145,6 +145,18 @@ def test_a_host_that_has_a_version_is_not_asked_for_the_space_of_a_first_one(fak
 def test_a_mount_that_forbids_what_is_needed_is_told(fake: Fake, mounted: str, says: str, remedy: str) -> None:
     fake.write("proc/self/mounts", f"/dev/vda / ext4 rw 0 0\n{mounted}\n")
     only(fake.faults(), says=says, remedy=remedy)
+
+
+def test_images_are_looked_for_where_podmans_settings_say(fake: Fake) -> None:
+    fake.write("etc/containers/storage.conf", '[storage]\ndriver = "overlay"\ngraphroot = "/srv/images"\n')
+    fake.write("proc/self/mounts", "/dev/vda / ext4 rw 0 0\n/dev/vdb /srv ext4 rw,noexec 0 0\n")
+    only(fake.faults(), says="/srv is mounted noexec", remedy="remount,exec /srv")
+
+
+@pytest.mark.parametrize("text", ["graphroot", "storage = 1", '[storage]\ngraphroot = ["/srv"]', ""])
+def test_settings_of_podman_that_say_nothing_are_passed_over(fake: Fake, text: str) -> None:
+    fake.write("etc/containers/storage.conf", text)
+    assert fake.faults() == []
 
 
 def test_a_noexec_mount_where_nothing_of_ours_lies_is_no_fault(fake: Fake) -> None:

@@ -134,8 +134,12 @@ def podman(host: Host, wanted: Wanted) -> Iterator[str]:
 
 
 def storage(host: Host) -> Path:
-    """Return where podman keeps images."""
-    return Path(host.says("podman", "info", "--format", "{{.Store.GraphRoot}}") or "/var/lib/containers/storage")
+    """Return where podman keeps images. To ask podman itself would have it make that place."""
+    for path in ("etc/containers/storage.conf", "usr/share/containers/storage.conf"):
+        found = re.search(r"""^\s*graphroot\s*=\s*["'](/[^"']*)["']""", host.text(path), flags=re.MULTILINE)
+        if found:
+            return Path(found[1])
+    return Path("/var/lib/containers/storage")
 
 
 def disk(host: Host, wanted: Wanted) -> Iterator[str]:
