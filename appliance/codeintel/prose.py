@@ -148,10 +148,9 @@ def judge_evidence(verdict: Verdict, probability: float | None, *, model: str) -
         said = "enough" if verdict.enough else "too little"
         return Gate(verdict.enough, f"the model calls the evidence {said}, and its engine gives no probability for that.")
     least = threshold(model)
-    if probability >= least:
-        reason = f"the evidence is strong: the model gives it {probability:.2f} where {least:.2f} is asked."
-    else:
-        reason = f"the evidence is weak: the model gives it {probability:.2f} where {least:.2f} is asked."
+    strength = "strong" if probability >= least else "weak"
+    given = math.floor(probability * 100) / 100  # rounded up it could read as enough where it is not
+    reason = f"the evidence is {strength}: the model gives it {given:.2f} where {least:.2f} is asked."
     return Gate(probability >= least, reason, probability=probability)
 
 

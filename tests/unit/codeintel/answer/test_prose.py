@@ -94,6 +94,11 @@ def test_a_weak_verdict_names_what_is_asked_for() -> None:
     assert gate.reason == "the evidence is weak: the model gives it 0.50 where 0.60 is asked."
 
 
+def test_what_just_misses_the_gate_does_not_read_as_if_it_had_passed() -> None:
+    gate = outcome(events_of(ScriptedChat(said(GOOD), probability=LEAST_PROBABILITY - 0.001))).gate
+    assert (gate.passed, gate.reason) == (False, "the evidence is weak: the model gives it 0.59 where 0.60 is asked.")
+
+
 def test_below_the_gate_nothing_is_shown_and_the_engine_is_let_go() -> None:
     chat = ScriptedChat(said(GOOD), probability=0.2)
     assert len(events_of(chat)) == 1
