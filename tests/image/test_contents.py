@@ -85,6 +85,12 @@ def test_nothing_compiles_and_nothing_was_left_by_the_build(tree: Path) -> None:
         assert not [path for path in files(tree / place) if path.name not in {".bashrc", ".profile", "lock"}], place
 
 
+def test_it_does_not_tell_which_machine_built_it(tree: Path) -> None:
+    for name in ("etc/hostname", "etc/resolv.conf", "etc/machine-id"):
+        path = tree / name
+        assert not path.exists() or path.stat().st_size == 0, name
+
+
 def test_it_carries_no_model_and_is_small(image: str, tree: Path) -> None:
     weights = [path for path in files(tree) if path.suffix in {".gguf", ".onnx", ".safetensors"}]
     assert not [path for path in weights if path.stat().st_size > 100_000]  # onnxruntime brings three tiny examples
