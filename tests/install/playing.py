@@ -49,7 +49,7 @@ class Controller:
         said = ended.stdout + ended.stderr
         recap = _RECAP.search(said)
         assert recap, said
-        print(f"{playbook} {' '.join(flags)}: {recap[0]} in {time.monotonic() - begun:.1f} s")  # noqa: T201 - the figures
+        print(f"{playbook} {' '.join(flags)}: {recap[0]} in {time.monotonic() - begun:.1f} s, load {os.getloadavg()[0]:.1f}")  # noqa: T201 - the figures
         _, changed, unreachable, failed = map(int, recap.groups())
         assert not unreachable, said
         return Played(ended.returncode, changed, failed, said, time.monotonic() - begun)

@@ -1,6 +1,6 @@
 """The main job inside the appliance, installed from a bundle of the real image and real models, on a host with no route."""
 
-import json
+import os
 import subprocess
 import time
 from dataclasses import replace
@@ -41,39 +41,46 @@ def bundles(shop: Workshop, real_image: str) -> dict[str, Path]:
     }
 
 
+def stretched(seconds: float) -> float:
+    """Return the limit for a machine that does other work too: by as much as more wants to run than it has cores."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def inside(host: FakeHost, *argv: str) -> str:
     """Return what a command prints inside the appliance."""
     words = " ".join(f"'{word}'" for word in argv)
     return host.ssh(f"podman exec skellig {words}")
 
 
-def repos(host: FakeHost) -> list[dict[str, object]]:
-    found = json.loads(inside(host, "skellig", "repo", "list", "--json"))
-    return list(found if isinstance(found, list) else found["repos"])
-
-
 @pytest.fixture(scope="module")
 def controller(controller: Controller) -> Controller:
-    """Name the small model: left to itself the appliance takes none that is mostly wrong."""
-    return replace(controller, variables={**controller.variables, "skellig_settings": {"chat": {"model": SMALL}}})
+    """Name the small model: left to itself the appliance takes none that is mostly wrong. And open a port."""
+    named = {"skellig_settings": {"chat": {"model": SMALL}}, "skellig_publish": "127.0.0.1:7878"}
+    return replace(controller, variables={**controller.variables, **named})
 
 
 def test_the_real_bundle_is_installed(controller: Controller, fake_host: FakeHost, bundles: dict[str, Path]) -> None:
     played = controller.play("install", skellig_bundle=str(bundles["0.1.0"]))
     assert played.status == 0, played.said
     assert fake_host.ssh("podman inspect skellig --format '{{.Image}}'") == image_of(bundles["0.1.0"])
-    assert played.seconds <= INSTALL_S
+    assert played.seconds <= stretched(INSTALL_S)
 
 
 def test_the_real_bundle_again_changes_nothing(controller: Controller, bundles: dict[str, Path]) -> None:
     played = controller.play("install", skellig_bundle=str(bundles["0.1.0"]))
     assert (played.status, played.changed) == (0, 0), played.said
-    assert played.seconds <= AGAIN_S
+    assert played.seconds <= stretched(AGAIN_S)
 
 
 def test_it_is_what_was_signed_and_sees_no_network(controller: Controller) -> None:
     played = controller.play("verify")
     assert (played.status, played.changed) == (0, 0), played.said
+
+
+def test_it_answers_at_the_hosts_port_without_a_network_of_its_own(fake_host: FakeHost) -> None:
+    ask = "import urllib.request as web; print(web.urlopen('http://127.0.0.1:7878/readyz').status)"
+    assert fake_host.ssh(f'python3 -c "{ask}"') == "200"
+    assert fake_host.ssh("podman inspect skellig --format '{{.HostConfig.NetworkMode}}'") == "none"
 
 
 def test_a_repository_dropped_into_the_directory_is_indexed(fake_host: FakeHost, tmp_path: Path) -> None:
@@ -110,6 +117,7 @@ def test_an_upgrade_and_the_way_back_keep_the_repository(
     controller: Controller, fake_host: FakeHost, bundles: dict[str, Path]
 ) -> None:
     played = controller.play("upgrade", skellig_bundle=str(bundles["0.2.0"]))
+    upgraded, limit = played.seconds, stretched(UPGRADE_S)
     assert played.status == 0, played.said
     assert fake_host.ssh("podman inspect skellig --format '{{.Image}}'") == image_of(bundles["0.2.0"])
     assert "prices.py" in found(fake_host)
@@ -117,7 +125,7 @@ def test_an_upgrade_and_the_way_back_keep_the_repository(
     assert back.status == 0, back.said
     assert fake_host.ssh("podman inspect skellig --format '{{.Image}}'") == image_of(bundles["0.1.0"])
     assert "prices.py" in found(fake_host)
-    assert played.seconds <= UPGRADE_S
+    assert upgraded <= limit
 
 
 def test_the_first_process_killed_comes_back_with_the_repository(fake_host: FakeHost) -> None:

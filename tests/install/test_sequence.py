@@ -150,7 +150,9 @@ def test_a_tampered_bundle_is_refused_by_the_file_and_the_old_version_serves_on(
 
 
 def test_an_older_bundle_is_refused(controller: Controller, fake_host: FakeHost, stand_ins: Bundles) -> None:
+    """And what a run that was broken off had sent is gone: it would be an extra file."""
     before = fake_host.ssh(STATE)
+    fake_host.ssh("mkdir -p /var/lib/skellig/incoming/targets && touch /var/lib/skellig/incoming/targets/stale")
     played = controller.play("upgrade", skellig_bundle=str(stand_ins["0.1.0"]))
     refused(played, because="is older than that of a bundle which this host took")
     assert version(fake_host) == "0.2.0"
@@ -177,6 +179,22 @@ def test_data_of_a_newer_schema_is_left_to_the_version_that_wrote_it(
     finally:
         fake_host.ssh(f"rm {database}")
     assert version(fake_host) == "0.2.0"
+
+
+def test_an_image_that_podman_cannot_load_leaves_the_version_before(
+    controller: Controller, fake_host: FakeHost, stand_ins: Bundles
+) -> None:
+    """A disk that is full at that moment: podman unpacks archives in /var/tmp."""
+    fake_host.ssh("mount -t tmpfs -o size=64k small /var/tmp")
+    try:
+        played = controller.play("upgrade", skellig_bundle=str(stand_ins["0.3.0"]))
+    finally:
+        fake_host.ssh("umount /var/tmp")
+    refused(played, because="The image of version 0.3.0 could not be loaded")
+    assert "no space left on device" in " ".join(played.said.split())
+    assert "Version 0.2.0 goes on." in " ".join(played.said.split())
+    assert version(fake_host) == "0.2.0"
+    assert fake_host.ssh("readlink /var/lib/skellig/bundles/current") == "0.2.0"
 
 
 def test_a_version_that_is_never_ready_gives_way_to_the_one_before(
