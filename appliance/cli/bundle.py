@@ -16,7 +16,7 @@ from appliance.bundle import image as images
 from appliance.bundle import keys as signing
 from appliance.bundle import layout
 from appliance.bundle.build import ModelSource, Recipe
-from appliance.cli import carry, loading
+from appliance.cli import carry, loading, output
 from appliance.cli.flags import Flags
 from appliance.errors import InvalidInput
 from appliance.inference.catalog import Catalog
@@ -44,13 +44,17 @@ def command() -> None:
 @click.option("--threshold", type=int, default=1, show_default=True, help="How many keys of a role must sign.")
 @click.option("--keys", "count", type=int, default=1, show_default=True, help="How many keys each role has.")
 @click.option("--rotate", is_flag=True, help="Make new keys in a DIR that has some; hosts follow with the next bundle.")
-def keys(*, folder: Path, threshold: int, count: int, rotate: bool) -> None:
+@output.json_option
+def keys(*, folder: Path, threshold: int, count: int, rotate: bool, as_json: bool) -> None:
     """Make the keys that sign bundles in DIR: root, targets, snapshot, timestamp, and minisign for the first trust.
 
     None is ever overwritten. Keep DIR off line; hosts need only the public key that is printed.
     """
     making = signing.rotate if rotate else signing.make
     made = making(folder, threshold=threshold, count=count, now=datetime.now(UTC))
+    if as_json:
+        output.print_json({"path": str(folder), "root": len(made.roots), "public_key": made.minisigner.key.line})
+        return
     click.echo(f"Root {len(made.roots)} asks for {threshold} of {count} keys for each role; they are in {folder}.")
     click.echo(f"Public key, for hosts: {made.minisigner.key.line}")
 
@@ -75,6 +79,7 @@ def _tree_options(function: click.decorators.FC) -> click.decorators.FC:
     "--part-size", type=click.IntRange(1), default=layout.PART, show_default=True, help="Bytes of the largest part."
 )
 @_tree_options
+@output.json_option
 @click.pass_obj
 def build(  # noqa: PLR0913 - one argument for each option
     flags: Flags,
@@ -88,6 +93,7 @@ def build(  # noqa: PLR0913 - one argument for each option
     store: Path | None,
     days: int,
     part_size: int,
+    as_json: bool,
     **trees: Path | None,
 ) -> None:
     """Build a bundle in the new folder OUT: image, models, playbooks, documents, all signed.
@@ -109,9 +115,12 @@ def build(  # noqa: PLR0913 - one argument for each option
             lasts=timedelta(days=days),
             largest=part_size,
         )
-        with carry.bar("Writing", quiet=False) as progress:
+        with carry.bar("Writing", quiet=as_json) as progress:
             building.build(out, recipe, keys=signers, progress=progress)
-    click.echo(f"The bundle of version {version} is in {out}.")
+    if as_json:
+        output.print_json({"version": version, "path": str(out)})
+    else:
+        click.echo(f"The bundle of version {version} is in {out}.")
 
 
 def _built() -> datetime:

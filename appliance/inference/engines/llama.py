@@ -21,6 +21,11 @@ from appliance.inference.hardware import probe
 _Built = TypeVar("_Built")
 
 
+def fault_in(said: Sequence[str]) -> str:
+    """Return what a child said of its end, or "". The library's own threads may be in the middle of a line then."""
+    return next((line.partition(FAULT)[2] for line in said if FAULT in line), "")
+
+
 class LlamaEngine(ChildEngine):
     """One GGUF model in llama.cpp. *threads* are those that write, and those that read a prompt."""
 
@@ -53,8 +58,7 @@ class LlamaEngine(ChildEngine):
         return [sys.executable, "-P", "-m", module, msgspec.json.encode(parameters).decode()]
 
     def _explained(self, said: Sequence[str]) -> str:
-        told = next((line.removeprefix(FAULT) for line in said if line.startswith(FAULT)), "")
-        return told or super()._explained(said)
+        return fault_in(said) or super()._explained(said)
 
     def _environment(self) -> Mapping[str, str]:
         return OFFLINE | {

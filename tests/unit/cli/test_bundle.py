@@ -1,5 +1,6 @@
 """Claims about ``skellig bundle``, as it is typed."""
 
+import json
 import os
 import re
 import shutil
@@ -42,6 +43,13 @@ def site(tmp_path: Path) -> Path:
 def blocks() -> str:
     """Return the commands of the how-to, in its order."""
     return "\n".join(re.findall(r"^```sh\n(.*?)^```", HOWTO.read_text(), flags=re.MULTILINE | re.DOTALL))
+
+
+def test_keys_and_bundle_are_told_in_json(site: Path) -> None:
+    made = json.loads(skellig("keys", "keys", "--json", cwd=site))
+    assert made == {"path": "keys", "root": 1, "public_key": (site / "keys" / "minisign.pub").read_text().split("\n")[1]}
+    built = ("build", "out", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "--json")
+    assert json.loads(skellig(*built, cwd=site)) == {"version": "1.0.0", "path": "out"}
 
 
 def test_the_commands_of_the_how_to_build_carry_in_upgrade_and_go_back(site: Path) -> None:
