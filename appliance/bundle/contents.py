@@ -15,6 +15,9 @@ from appliance.errors import DigestMismatch, ExtraFile, LimitExceeded, MissingPa
 Progress = Callable[[int, int], None]
 """Hears the bytes done and the bytes in all."""
 
+Heard = Callable[[int], None]
+"""Hears the bytes done since it was called last."""
+
 CHUNK: Final = 1 << 20
 _DEEPEST: Final = 32
 _AGAIN: Final = "Copy the bundle again from where it was built."
@@ -34,7 +37,7 @@ def listing(folder: Path) -> dict[str, int]:
     if folder.is_symlink() or not folder.is_dir():
         raise NotFound(f"There is no bundle at {folder}.", remedy="Name the folder that holds metadata/ and targets/.")
     found: dict[str, int] = {}
-    with _reading(str(folder)):
+    with reading(str(folder)):
         for path, size in _walk(folder, ""):
             found[path] = size
             if len(found) > MOST_FILES:
@@ -89,7 +92,7 @@ def pieces(folder: Path, path: str, entry: Entry) -> Iterator[memoryview]:
     digest = hashlib.sha256()
     buffer = memoryview(bytearray(CHUNK))
     left = entry.size + 1
-    with _reading(path), opened(folder / PurePosixPath(path)) as file:
+    with reading(path), opened(folder / PurePosixPath(path)) as file:
         while left and (count := file.readinto(buffer[: min(CHUNK, left)])):
             digest.update(buffer[:count])
             left -= count
@@ -99,7 +102,7 @@ def pieces(folder: Path, path: str, entry: Entry) -> Iterator[memoryview]:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def reading(path: str) -> Iterator[None]:
     """Tell of a medium that cannot be read, as of one that was pulled out, by the name of what was asked of it."""
     try:
         yield
@@ -109,8 +112,15 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def opened(path: Path) -> FileIO:
-    """Open *path* for reading in pieces of the caller's choice, and not if it is a link."""
-    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0)
+    """Open the file *path* for reading in pieces of the caller's choice; never waits for a pipe, never follows a link.
+
+    Raise `UnsafePath` for what is no file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnsafePath(f"{named([path.name])} is not a file.", file=path.name)
+    return os.fdopen(descriptor, "rb", buffering=0)
 
 
 def check(folder: Path, signed: Mapping[str, Entry], *, progress: Progress = unheard) -> None:

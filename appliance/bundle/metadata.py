@@ -15,11 +15,12 @@ from typing import Final
 from securesystemslib.exceptions import UnverifiedSignatureError
 from tuf.api import exceptions as tuf
 from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, T, Targets, Timestamp
-from tuf.api.serialization import DeserializationError
+from tuf.api.serialization import DeserializationError, SerializationError
 from tuf.ngclient._internal.trusted_metadata_set import TrustedMetadataSet
 from tuf.ngclient.config import EnvelopeType
 
-from appliance.bundle.contents import opened
+from appliance.bundle import minisign
+from appliance.bundle.contents import opened, reading
 from appliance.bundle.layout import METADATA, Entry, named, safe_path
 from appliance.bundle.trust import Known
 from appliance.errors import (
@@ -36,6 +37,7 @@ from appliance.errors import (
 )
 
 _ROOT = re.compile(rf"{METADATA}/([1-9][0-9]{{0,3}})\.root\.json")
+_HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
 _ROLES: Final = ("timestamp", "snapshot", "targets")
 _LARGEST: Final[Mapping[str, int]] = {"root": 512_000, "timestamp": 16_384, "snapshot": 65_536, "targets": 32_000_000}
 _AGAIN: Final = "Get the bundle again from where it was built."
@@ -98,7 +100,7 @@ def _read(folder: Path, name: str, size: int) -> bytes:
     role = name.removesuffix(".json").rpartition("/")[2].rpartition(".")[2]
     if size > _LARGEST[role]:
         raise MalformedMetadata(f"{name} has {size:,} bytes; {_LARGEST[role]:,} are the most.", remedy=_AGAIN, file=name)
-    with opened(folder / name) as file:
+    with reading(name), opened(folder / name) as file:
         return file.read(size + 1)
 
 
@@ -106,11 +108,14 @@ def _parse(kind: type[T], data: bytes, name: str) -> Metadata[T]:
     """Return the metadata that *data* is, byte for byte: nothing may stand in it that a signature does not cover."""
     try:
         parsed: Metadata[T] = Metadata.from_bytes(data)
-    except DeserializationError as exc:
+        spelt = parsed.to_bytes()
+    except (DeserializationError, SerializationError) as exc:
         raise MalformedMetadata(f"{name} is not metadata.", remedy=_AGAIN, file=name) from exc
+    if not all(isinstance(text, str) for keyid, made in parsed.signatures.items() for text in (keyid, made.signature)):
+        raise MalformedMetadata(f"{name} is not metadata.", remedy=_AGAIN, file=name)
     if not isinstance(parsed.signed, kind):
         raise MalformedMetadata(f"{name} is metadata of the kind {parsed.signed.type!r}.", remedy=_AGAIN, file=name)
-    if parsed.to_bytes() != data or parsed.unrecognized_fields or parsed.signed.unrecognized_fields:
+    if spelt != data or parsed.unrecognized_fields or parsed.signed.unrecognized_fields:
         raise MalformedMetadata(f"{name} is not written as it was signed.", remedy=_AGAIN, file=name)
     return parsed
 
@@ -136,12 +141,16 @@ def _chain(raw: Sequence[tuple[str, bytes]], *, anchor: tuple[Metadata[Root], by
 
 def _signed_by(metadata: Metadata[T], name: str, by: Sequence[tuple[Root, str]]) -> None:
     """Raise unless each signature is by a key of *by* and right, and each of *by* has as many as it must have."""
-    data = metadata.signed_bytes
+    try:
+        data = metadata.signed_bytes
+    except SerializationError as exc:
+        raise MalformedMetadata(f"{name} holds what cannot be signed.", remedy=_AGAIN, file=name) from exc
     for keyid, signature in metadata.signatures.items():
         signers = [root.keys[keyid] for root, role in by if keyid in root.roles[role].keyids and keyid in root.keys]
         if not signers:
-            raise WrongKey(f"{name} is signed by the key {keyid[:16]}, which is not trusted for it.", file=name)
-        if signature.signature != signature.signature.lower() or signature.unrecognized_fields:
+            raise WrongKey(f"{name} is signed by the key {named([keyid[:16]])}, which is not trusted for it.", file=name)
+        raw = bytes.fromhex(signature.signature) if _HEX.fullmatch(signature.signature) else b""
+        if not minisign.is_canonical(raw) or signature.unrecognized_fields:
             raise BadSignature(f"{name} is not what was signed.", remedy=_AGAIN, file=name)
         for key in signers:
             try:

@@ -16,6 +16,7 @@ _KEY_KIND: Final = b"Ed"
 _HASHED: Final = b"ED"
 _UNTRUSTED: Final = "untrusted comment: "
 _TRUSTED: Final = "trusted comment: "
+_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,17 @@ def check(data: bytes, signature: bytes, *, key: PublicKey, name: str) -> str:
     return said
 
 
+def is_canonical(signature: bytes) -> bool:
+    """Return whether the Ed25519 *signature* is spelt in its one way: its number is below the order of the group.
+
+    Not every library asks for that, and the same signature under another number would make two files out of one.
+    """
+    return len(signature) == 64 and int.from_bytes(signature[32:], "little") < _ORDER
+
+
 def _holds(key: bytes, signature: bytes, data: bytes) -> bool:
+    if not is_canonical(signature):
+        return False
     public = SSlibKey("minisign", "ed25519", "ed25519", {"public": key.hex()})
     try:
         public.verify_signature(Signature("minisign", signature.hex()), data)
