@@ -262,6 +262,6 @@ def of_system(exc: OSError, path: str) -> StorageFault | HostUnfit | None:
     if exc.errno in _BROKEN:
         return StorageFault(f"The disk refused {path}: {exc.strerror}.", path=path)
     if exc.errno in _NOT_OURS:
-        remedy = "Run this as the user who runs the appliance, or choose another folder with --data or SKELLIG_DATA."
+        remedy = "Run this as the user who runs the appliance, or choose another folder: `--help` says how."
         return HostUnfit(f"{path} cannot be used: {exc.strerror}.", remedy=remedy, path=path)
     return None

@@ -69,7 +69,10 @@ def make_directory(path: Path, *, mode: int = 0o700, choose: str = "with --data 
     *choose* says how another folder is chosen.
     """
     try:
+        there = path.exists()
         path.mkdir(parents=True, exist_ok=True, mode=mode)
+        if not there:
+            path.chmod(mode)  # whatever the umask is
     except OSError as exc:
         if isinstance(found := of_system(exc, str(path)), StorageFault):
             raise found from exc
@@ -91,10 +94,16 @@ def make_directory(path: Path, *, mode: int = 0o700, choose: str = "with --data 
 def exclusive(path: Path, *, what: str, remedy: str = "") -> Iterator[int]:
     """Hold the lock file *path* for the length of the block; raise `Conflict` if another process holds it.
 
+    Raise `DiskFull`, `StorageFault` or `HostUnfit` where it cannot be opened.
+
     The kernel releases it when the holder dies, however it dies. The block gets the descriptor: a child that inherits it
     holds the lock too, and alone once the block is left.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except OSError as exc:
+        unfit = HostUnfit(f"The lock {path} cannot be opened: {exc.strerror}.", remedy="Remove it.", path=str(path))
+        raise of_system(exc, str(path)) or unfit from exc
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,28 +1,23 @@
 """Taking a bundle: staged aside, checked to the last byte on the way, then switched to in one step; and the way back."""
 
-import hashlib
-import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from appliance.base.durable import exclusive, make_directory, storage_errors, sync_directory, sync_filesystem
-from appliance.bundle import archive, contents, layout, verify
+from appliance.base.durable import exclusive, make_directory, storage_errors, sync_directory
+from appliance.bundle import contents, layout, stage, verify
 from appliance.bundle.contents import Progress
-from appliance.bundle.layout import Entry, order
 from appliance.bundle.trust import Known, Trust
 from appliance.bundle.verify import Bundle
-from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MalformedMetadata, MissingPart, NotFound
+from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, NotFound, TrustError, UnsafePath
 
 CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
 _STAGING: Final = ".staging"
-_LIST: Final = "staged.json"
 _MARGIN: Final = 32 << 20  # bytes, for folders and the list
 
 
@@ -58,7 +53,8 @@ def room(folder: Path, needed: int, *, what: str, free: Callable[[Path], int]) -
 class Shelf:
     """The folder *root* with the versions that a host keeps: ``<version>/``, and the links ``current`` and ``previous``.
 
-    Killed at any moment it leaves ``current`` on the old version or the new one, whole. *free* tells the bytes left.
+    Killed at any moment it leaves ``current`` on the old version or the new one, whole. It changes and removes only folders
+    that it staged itself, which their list tells. *free* tells the bytes left.
     """
 
     def __init__(self, root: Path, *, trust: Trust, free: Callable[[Path], int] = free_bytes) -> None:
@@ -70,37 +66,45 @@ class Shelf:
         self,
         folder: Path,
         *,
-        first: Callable[[], Known],
+        first: Callable[[str | None], Known],
         now: datetime,
         strict: bool = False,
         progress: Progress = contents.unheard,
     ) -> Applied:
-        """Make the bundle in *folder* the current version if it holds; *first* says whom a host trusts that knows nothing.
+        """Make the bundle in *folder* the current version if it holds, and mend that version if it was not whole.
 
-        Raise the leaf of `TrustError` that says why it does not hold, `DiskFull` before a byte is written, `Conflict` if the
-        version is here with another content. What is refused or fails leaves nothing, and what runs as it was.
+        *first* says whom a host trusts that remembers nothing, given the version that runs. Raise the leaf of `TrustError`
+        that says why the bundle does not hold, `DiskFull` before a byte is written, `Conflict` if something else is in the
+        version's place, `InvalidInput` where bundle, versions and trust do not lie apart. What is refused or fails leaves
+        nothing, and what runs as it was.
         """
+        self._check_apart(folder)
         self._examined(folder, first, now=now, strict=strict)  # what is refused here leaves not even a folder
-        with self._alone():
-            bundle = self._examined(folder, first, now=now, strict=strict)
-            version = bundle.manifest.version
-            shutil.rmtree(self._root / _STAGING, ignore_errors=True)
-            if self._kept(bundle):
-                contents.check(folder, bundle.entries, progress=progress)
-            else:
-                self._stage(bundle, progress=progress)
-            self._trust.remember(bundle.known)
-            changed = self._switch(version)
-            self._prune()
-        return Applied(version, changed, self._root / version, bundle.warnings)
+        with self._alone(), self._trust.alone():
+            self._tidy()
+            try:
+                bundle = self._examined(folder, first, now=now, strict=strict)
+                version = bundle.manifest.version
+                staged = self._place(bundle, progress=progress)
+                self._trust.remember(bundle.known)
+                switched = self._switch(version)
+            finally:
+                self._tidy()
+        return Applied(version, staged or switched, self._root / version, bundle.warnings)
 
     def rollback(self, *, version: str | None = None, progress: Progress = contents.unheard) -> Applied:
         """Make the version that ran before the current one again; nothing changes if *version* is current already.
 
         Raise `NotFound` where none is kept or it is not *version*, `DigestMismatch` if it is not as it was staged.
         """
-        if self._trust.known() is None or self.current is None:
+        if self.current is None:
             raise NotFound("No bundle was taken here, so that there is none to go back to.", path=str(self._root))
+        if self._trust.known() is None:
+            raise NotFound(
+                f"Version {self.current} runs, and {self._trust.folder} remembers no bundle.",
+                remedy="Name the folder of trust with --trust.",
+                path=str(self._trust.folder),
+            )
         with self._alone():
             now, before = self.current, self._link(PREVIOUS)
             if now is not None and now == version:
@@ -112,28 +116,37 @@ class Shelf:
                     remedy="Only the version that ran before the current one is kept; apply a newer bundle instead.",
                 )
             self._check_kept(self._root / before, progress=progress)
-            self._point(CURRENT, before)
+            self._point({CURRENT: before})
             (self._root / PREVIOUS).unlink()
             sync_directory(self._root)
         return Applied(before, changed=True, path=self._root / before)
-
-    def _check_kept(self, folder: Path, *, progress: Progress) -> None:
-        try:
-            contents.check(folder, _staged(folder)[1], progress=progress)
-        except (DigestMismatch, MissingPart) as exc:
-            raise DigestMismatch(
-                f"The kept version {folder.name} is not as it was staged. {exc.message}",
-                remedy="What runs goes on; apply a newer bundle instead.",
-                **exc.context,
-            ) from exc
 
     @property
     def current(self) -> str | None:
         """The version that runs, or None where none was taken yet."""
         return self._link(CURRENT)
 
-    def _examined(self, folder: Path, first: Callable[[], Known], *, now: datetime, strict: bool) -> Bundle:
-        return verify.examine(folder, self._trust.known() or first(), now=now, strict=strict)
+    def _check_apart(self, folder: Path) -> None:
+        """Raise `InvalidInput` unless nothing that is written lies in the bundle, around it, or in a version's place."""
+        bundle, root, trust = (Path(os.path.realpath(path)) for path in (folder, self._root, self._trust.folder))
+        for name, path in (("--to", root), ("--trust", trust)):
+            if path.is_relative_to(bundle) or bundle.is_relative_to(path):
+                raise InvalidInput(f"{name} is {path}, and the bundle is {bundle}: neither may lie in the other.")
+        if trust.is_relative_to(root) and trust != root:
+            raise InvalidInput(f"--trust is {trust}, which lies in --to: a version may take that place.")
+
+    def _check_kept(self, folder: Path, *, progress: Progress) -> None:
+        try:
+            stage.check(folder, stage.read_list(folder), progress=progress)
+        except (TrustError, NotFound, UnsafePath) as exc:
+            raise DigestMismatch(
+                f"The kept version {folder.name} is not as it was staged. {exc.message}",
+                remedy="What runs goes on; apply a newer bundle instead.",
+                **exc.context,
+            ) from exc
+
+    def _examined(self, folder: Path, first: Callable[[str | None], Known], *, now: datetime, strict: bool) -> Bundle:
+        return verify.examine(folder, self._trust.known() or first(self.current), now=now, strict=strict)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -142,75 +155,58 @@ class Shelf:
         with exclusive(self._root / ".lock", what=f"the bundles in {self._root}", remedy=remedy):
             yield
 
-    def _kept(self, bundle: Bundle) -> bool:
-        """Return whether the bundle's content is here, whole; raise `Conflict` if its version is, with another content."""
-        here = self._root / bundle.manifest.version
-        if not here.exists():
-            return False
-        try:
-            identity, listed = _staged(here)
-        except DigestMismatch:
-            identity, listed = "", {}
-        if identity and identity != _identity(bundle):
+    def _place(self, bundle: Bundle, *, progress: Progress) -> bool:
+        """Have the bundle's version here, whole; return whether anything was written for that."""
+        plan, here = stage.Plan(bundle), self._root / bundle.manifest.version
+        there = os.path.lexists(here)
+        if there:
+            self._check_ours(here, plan)
+            contents.check(bundle.folder, bundle.entries, progress=progress)
+            if plan.is_kept(here, progress=progress):
+                return False
+        room(self._root, bundle.size + _MARGIN, what="The bundle", free=self._free)
+        aside = self._root / _STAGING
+        with storage_errors(aside):
+            plan.stage(aside, progress=progress)
+            if there:
+                stage.mend(here, aside)
+            else:
+                aside.rename(here)
+            sync_directory(self._root)
+        return True
+
+    def _check_ours(self, here: Path, plan: stage.Plan) -> None:
+        """Raise `Conflict` if *here* is no version that runs or is kept, or one with another content."""
+        if here.is_symlink() or not here.is_dir() or here.name not in self._linked():
+            raise Conflict(
+                f"{here} is in the place of the version, and no bundle made it.",
+                remedy="Move it away, or name another folder with --to.",
+                path=str(here),
+            )
+        known, ours = self._trust.known(), plan.listed.bundle
+        taken = stage.identity(known.snapshot) if known else stage.read_list(here).bundle if stage.is_staged(here) else ours
+        if taken != ours:
             raise Conflict(
                 f"Version {here.name} is here already, with another content.",
                 remedy="Build the new content under a version of its own.",
                 version=here.name,
             )
-        return bool(listed) and all(_has(here / path, entry) for path, entry in listed.items())
-
-    def _stage(self, bundle: Bundle, *, progress: Progress) -> None:
-        """Copy the payload to the folder of its version, each file whole and checked; durable on return."""
-        aside, here = self._root / _STAGING, self._root / bundle.manifest.version
-        room(self._root, bundle.size + _MARGIN, what="The bundle", free=self._free)
-        try:
-            with storage_errors(aside):
-                aside.mkdir()
-                listed = _Copy(bundle, aside, progress=progress).all()
-                _check_image(aside / layout.IMAGE, bundle.manifest.image.id)
-                files = {path: [entry.sha256, entry.size] for path, entry in listed.items()}
-                document = {"bundle": _identity(bundle), "files": files}
-                (aside / _LIST).write_text(json.dumps(document, indent=1, sort_keys=True))
-                _open_to_all(aside)
-                sync_filesystem(aside)
-                if here.exists():
-                    self._replace(here, aside)
-                else:
-                    aside.rename(here)
-                sync_directory(self._root)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
-
-    def _replace(self, here: Path, aside: Path) -> None:
-        """Mend a version that lost files: each is moved to its place, so that the version is never gone."""
-        fresh = sorted(path.relative_to(aside) for path in aside.rglob("*"))
-        for path in fresh:
-            if (aside / path).is_dir():
-                (here / path).mkdir(exist_ok=True)
-            else:
-                (aside / path).replace(here / path)
-        for path in here.rglob("*"):
-            if not path.is_dir() and path.relative_to(here) not in fresh:
-                path.unlink()
-        shutil.rmtree(aside)
-        sync_filesystem(here)
 
     def _switch(self, version: str) -> bool:
         before = self.current
         if before == version:
             return False
-        if before is not None:
-            self._point(PREVIOUS, before)
-        self._point(CURRENT, version)
+        self._point({PREVIOUS: before, CURRENT: version} if before is not None else {CURRENT: version})
         return True
 
-    def _point(self, name: str, version: str) -> None:
-        aside = self._root / f".{name}"
-        with storage_errors(aside):
-            aside.unlink(missing_ok=True)
-            aside.symlink_to(version)
-            aside.replace(self._root / name)
+    def _point(self, links: Mapping[str, str]) -> None:
+        """Make *links* point to versions: first all that may fail for want of space, then one rename for each."""
+        with storage_errors(self._root):
+            for name, version in links.items():
+                stage.discard(self._root / f".{name}")
+                (self._root / f".{name}").symlink_to(version)
+            for name in links:
+                (self._root / f".{name}").replace(self._root / name)
         sync_directory(self._root)
 
     def _link(self, name: str) -> str | None:
@@ -225,89 +221,23 @@ class Shelf:
                 path=str(self._root / name),
             ) from exc
 
-    def _prune(self) -> None:
-        """Remove the versions that are neither current nor kept to go back to."""
-        kept = {self._link(CURRENT), self._link(PREVIOUS)}
-        for path in self._root.iterdir():
-            if path.name not in kept and path.is_dir() and not path.is_symlink() and _is_version(path.name):
-                shutil.rmtree(path, ignore_errors=True)
+    def _linked(self) -> set[str | None]:
+        return {self._link(CURRENT), self._link(PREVIOUS)}
 
-
-class _Copy:
-    """Copies the files of a bundle to a folder as a host uses them, their parts joined."""
-
-    def __init__(self, bundle: Bundle, folder: Path, *, progress: Progress) -> None:
-        self._bundle = bundle
-        self._folder = folder
-        self._progress = progress
-        self._done = 0
-        self._listed: dict[str, Entry] = {}
-
-    def all(self) -> dict[str, Entry]:
-        """Copy everything; return each file written, with its digest."""
-        prefix = f"{layout.PAYLOAD}/"
-        wholes = list(self._bundle.manifest.wholes())
-        parts = {f"{prefix}{part}" for whole in wholes for part in whole.parts}
-        for path in sorted(self._bundle.entries.keys() - parts):
-            self._write(path.removeprefix(prefix), [path], expected=self._bundle.entries[path])
-        for whole in wholes:
-            sources = [f"{prefix}{part}" for part in whole.parts]
-            self._write(whole.path, sources, expected=Entry(whole.sha256, whole.size))
-        return self._listed
-
-    def _write(self, name: str, sources: Sequence[str], *, expected: Entry) -> None:
-        if name in self._listed or name == _LIST:
-            raise MalformedMetadata(f"The bundle has two files for {name}.", file=name)
-        target = self._folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha256() if len(sources) > 1 else None
-        with target.open("xb") as copy:
-            for source in sources:
-                for piece in contents.pieces(self._bundle.folder, source, self._bundle.entries[source]):
-                    copy.write(piece)
-                    if digest is not None:
-                        digest.update(piece)
-                    self._done += len(piece)
-                    self._progress(self._done, self._bundle.size)
-        found = digest.hexdigest() if digest is not None else self._bundle.entries[sources[0]].sha256
-        if found != expected.sha256:
-            raise DigestMismatch(f"The parts of {name} do not make what was signed.", file=name)
-        self._listed[name] = expected
-
-
-def _open_to_all(folder: Path) -> None:
-    """Let every user read *folder*, whatever this process's umask is: the appliance runs as another than who installs it."""
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def _check_image(path: Path, signed: str) -> None:
-    if (found := archive.image_id(path)) != signed:
-        raise DigestMismatch(f"The image is {found}, and {signed} was signed.", file=layout.IMAGE)
-
-
-def _identity(bundle: Bundle) -> str:
-    """Return what tells one signed content from another: the digest of the snapshot that vouches for it."""
-    return hashlib.sha256(bundle.known.snapshot).hexdigest()
-
-
-def _staged(folder: Path) -> tuple[str, dict[str, Entry]]:
-    """Return which bundle *folder* was staged from, and its files; raise `DigestMismatch` where that cannot be told."""
-    try:
-        found = json.loads((folder / _LIST).read_bytes())
-        files = {layout.safe_path(path): Entry(str(sha256), int(size)) for path, (sha256, size) in found["files"].items()}
-        return str(found["bundle"]), files
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, MalformedMetadata) as exc:
-        raise DigestMismatch(f"Its {_LIST} cannot be read.", file=_LIST) from exc
-
-
-def _has(path: Path, entry: Entry) -> bool:
-    return path.is_file() and not path.is_symlink() and path.stat().st_size == entry.size
+    def _tidy(self) -> None:
+        """Remove what attempts left, and the versions staged here that are neither current nor kept to go back to."""
+        kept, aside = self._linked(), self._root / _STAGING
+        for left in (aside, self._root / f".{CURRENT}", self._root / f".{PREVIOUS}"):
+            stage.discard(left)
+        for path in list(self._root.iterdir()):
+            if path.name not in kept and _is_version(path.name) and stage.is_staged(path):
+                path.rename(aside)  # killed from here on, it is still known for what the next attempt removes
+                stage.discard(aside)
 
 
 def _is_version(name: str) -> bool:
     try:
-        order(name)
+        layout.check_version(name)
     except InvalidInput:
         return False
     return True

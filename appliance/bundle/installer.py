@@ -15,7 +15,7 @@ _OURS: Final = (
     "base/__init__.py",
     "base/durable.py",
     *(f"bundle/{name}.py" for name in ("__init__", "apply", "archive", "contents", "layout", "metadata", "minisign")),
-    *(f"bundle/{name}.py" for name in ("trust", "verify")),
+    *(f"bundle/{name}.py" for name in ("stage", "trust", "verify")),
     "cli/__init__.py",
     "cli/carry.py",
     "cli/exits.py",

@@ -27,7 +27,8 @@ T = TypeVar("T")
 
 _PATH = re.compile(r"[A-Za-z0-9._+@=-]{1,200}(?:/[A-Za-z0-9._+@=-]{1,200}){0,30}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_VERSION = re.compile(r"(\d{1,9}(?:\.\d{1,9}){1,3})(?:\.?(dev|a|b|rc)(\d{1,9}))?")
+_NUMBER: Final = r"(?:0|[1-9][0-9]{0,8})"
+_VERSION = re.compile(rf"({_NUMBER}(?:\.{_NUMBER}){{1,3}})(?:\.?(dev|a|b|rc)({_NUMBER}))?")
 _STAGES: Final[Mapping[str | None, int]] = {"dev": 0, "a": 1, "b": 2, "rc": 3, None: 4}
 
 

@@ -1,17 +1,23 @@
 """What a host remembers of the bundles that it took: whom it trusts, and the newest that it has seen."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from appliance.base.durable import make_directory, write_file
-from appliance.bundle import layout, minisign
+from tuf.api.metadata import Metadata, Root, Snapshot, Timestamp
+from tuf.api.serialization import DeserializationError
+
+from appliance.base.durable import exclusive, make_directory, write_file
+from appliance.bundle import contents, layout, minisign
 from appliance.bundle.layout import order
-from appliance.errors import InvalidInput, StoreCorrupt, WrongKey
+from appliance.errors import InvalidInput, StoreCorrupt, UnsafePath, WrongKey, of_system
 
 _FILE: Final = "trust.json"
+_DAMAGED: Final = (DeserializationError, InvalidInput, UnsafePath)
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -39,27 +45,34 @@ class Trust:
     """The folder in which a host remembers; everything is in one file, so that it changes at once or not at all."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._file = folder / _FILE
 
     def known(self) -> Known | None:
         """Return what is remembered, or None where nothing is yet; raise `StoreCorrupt` where it cannot be read."""
         try:
-            found = json.loads(self._file.read_bytes())
-            return Known(
-                root=found["root"].encode(),
-                timestamp=found["timestamp"].encode(),
-                snapshot=found["snapshot"].encode(),
-                version=layout.check_version(found["version"]),
-                time=datetime.fromisoformat(found["time"]),
-            )
+            with contents.opened(self._file) as file:
+                return _decoded(file.read())
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as exc:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, *_DAMAGED) as exc:
+            if isinstance(exc, OSError) and (known := of_system(exc, str(self._file))):
+                raise known from exc
             raise StoreCorrupt(
                 f"{self._file} cannot be read.",
                 remedy="Restore it from a backup; or remove it, and trust the next bundle anew by its minisign key.",
                 path=str(self._file),
             ) from exc
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep others from remembering for the length of the block, wherever they stage; raise `Conflict` where one is."""
+        make_directory(self.folder, mode=0o755, choose="with --trust")
+        remedy = "Wait until the other has ended, then try again."
+        with exclusive(self.folder / ".lock", what=f"the trust in {self.folder}", remedy=remedy):
+            for left in self.folder.glob(f".{_FILE}.*.tmp"):
+                left.unlink()
+            yield
 
     def remember(self, known: Known) -> None:
         """Remember *known*, durably; nothing is written where it is what is remembered already."""
@@ -71,21 +84,44 @@ class Trust:
             "time": known.time.isoformat(),
         }
         data = json.dumps(document, indent=1).encode()
-        make_directory(self._file.parent, mode=0o755, choose="with --trust")
+        make_directory(self.folder, mode=0o755, choose="with --trust")
         if not self._file.is_file() or self._file.read_bytes() != data:
             write_file(self._file, data, mode=0o644)
 
 
-def first(bundle: Path, *, key: minisign.PublicKey | None, carried: bytes | None) -> Known:
-    """Return whom a host trusts that knows nothing yet.
+def _decoded(data: bytes) -> Known:
+    found = json.loads(data)
+    known = Known(
+        root=found["root"].encode(),
+        timestamp=found["timestamp"].encode(),
+        snapshot=found["snapshot"].encode(),
+        version=layout.check_version(found["version"]),
+        time=datetime.fromisoformat(found["time"]),
+    )
+    if known.time.tzinfo is None:
+        raise ValueError("a time without a zone")
+    for kind, part in ((Root, known.root), (Timestamp, known.timestamp), (Snapshot, known.snapshot)):
+        if (part or kind is Root) and not isinstance(Metadata.from_bytes(part).signed, kind):
+            raise TypeError(f"this is no {kind.type}")
+    return known
+
+
+def first(bundle: Path, *, key: minisign.PublicKey | None, carried: bytes | None, running: str | None = None) -> Known:
+    """Return whom a host trusts that remembers nothing.
 
     That is the root which *bundle* holds, if *key* signed it; without a key the one that the installer *carried*, which
-    minisign vouched for before the installer ran. Raise `WrongKey` where there is neither.
+    minisign vouched for before the installer ran. A host where the version *running* runs has lost what it knew: there only
+    a key that is given anew suffices, and no lower version. Raise `WrongKey` where none vouches.
     """
     if key is not None:
         root = _read(bundle / layout.FIRST_ROOT)
         minisign.check(root, _read(bundle / f"{layout.FIRST_ROOT}{layout.SIGNATURE}"), key=key, name=layout.FIRST_ROOT)
-        return Known(root)
+        return Known(root, version=running or "")
+    if running is not None:
+        raise WrongKey(
+            f"Version {running} runs here, and the folder of trust does not remember whom this host trusts.",
+            remedy="Name the right folder with --trust; if it is lost, give the builder's public key with --key.",
+        )
     if carried is not None:
         return Known(carried)
     raise WrongKey(

@@ -53,7 +53,7 @@ def examine(folder: Path, known: Known, *, now: datetime, strict: bool = False) 
     signed = {path: size for path, size in found.items() if path not in set(judged.names)}
     contents.compare(signed, judged.entries)
     manifest = _manifest(folder, judged.entries)
-    if known.version and order(manifest.version) < order(known.version):
+    if known.version and manifest.version != known.version and order(manifest.version) <= order(known.version):
         raise RollbackRefused(
             f"The bundle is version {manifest.version}, and this host has taken {known.version}.",
             remedy="To go back to the version that ran before, use `bundle rollback`.",

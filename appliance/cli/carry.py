@@ -103,8 +103,9 @@ def apply(
     """
     shelf = Shelf(to.absolute(), trust=Trust(trust_folder))
     now = datetime.now(UTC)
+    first = lambda running: _first(ctx, folder, key, running)  # noqa: E731
     with bar("Staging", quiet=as_json) as progress:
-        done = shelf.apply(folder, first=lambda: _first(ctx, folder, key), now=now, strict=strict, progress=progress)
+        done = shelf.apply(folder, first=first, now=now, strict=strict, progress=progress)
     _say(done, as_json=as_json)
 
 
@@ -152,9 +153,10 @@ def bar(title: str, *, quiet: bool) -> Iterator[Progress]:
         yield progress
 
 
-def _first(ctx: click.Context, folder: Path, key: str | None) -> Known:
+def _first(ctx: click.Context, folder: Path, key: str | None, running: str | None = None) -> Known:
     carried = ctx.find_object(Carried)
-    return trust.first(folder, key=_public(key) if key else None, carried=carried.root if carried else None)
+    public = None if key is None else _public(key)
+    return trust.first(folder, key=public, carried=carried.root if carried else None, running=running)
 
 
 def _public(text: str) -> minisign.PublicKey:

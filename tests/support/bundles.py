@@ -121,8 +121,10 @@ class Host:
         return verify.verify(folder, self.known(folder), now=now, strict=strict)
 
     def apply(self, folder: Path, *, now: datetime = NOON, progress: Progress = unheard) -> Applied:
-        first = lambda: trust.first(folder, key=self.key, carried=None)  # noqa: E731
-        return self.shelf.apply(folder, first=first, now=now, progress=progress)
+        return self.shelf.apply(folder, first=lambda running: self._first(folder, running), now=now, progress=progress)
+
+    def _first(self, folder: Path, running: str | None) -> Known:
+        return trust.first(folder, key=self.key, carried=None, running=running)
 
     def content(self) -> dict[str, str]:
         """Return everything that the host holds but the lock: each path with its digest, or where a link points."""

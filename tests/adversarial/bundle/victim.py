@@ -31,7 +31,7 @@ class Victim:
         return Shelf(self._root / name / "bundles", trust=Trust(self._root / name / "trust"))
 
     def take(self, name: str, bundle: Path) -> Applied:
-        return self.shelf(name).apply(bundle, first=lambda: trust.first(bundle, key=self._key, carried=None), now=NOON)
+        return self.shelf(name).apply(bundle, first=lambda _: trust.first(bundle, key=self._key, carried=None), now=NOON)
 
     def killed_at(self, step: int, bundle: Path) -> bool:
         """Fork a child that takes *bundle* and dies at its *step*; return whether it came so far."""
