@@ -78,7 +78,7 @@ def test_it_is_what_was_signed_and_sees_no_network(controller: Controller) -> No
 
 
 def test_it_answers_at_the_hosts_port_without_a_network_of_its_own(fake_host: FakeHost) -> None:
-    ask = "import urllib.request as web; print(web.urlopen('http://127.0.0.1:7878/readyz').status)"
+    ask = "import urllib.request as web; print(web.urlopen('http://127.0.0.1:7878/login').status)"
     assert fake_host.ssh(f'python3 -c "{ask}"') == "200"
     assert fake_host.ssh("podman inspect skellig --format '{{.HostConfig.NetworkMode}}'") == "none"
 
