@@ -1,6 +1,8 @@
 """Building a bundle: everything is copied and hashed into a folder aside, signed, and only then given its name."""
 
 import hashlib
+import mmap
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +13,17 @@ from typing import Final
 from tuf.api.metadata import Metadata, MetaFile, Snapshot, T, TargetFile, Targets, Timestamp
 
 from appliance.base.durable import make_directory, storage_errors, sync_directory, sync_filesystem
-from appliance.bundle import archive, contents, installer, layout
+from appliance.bundle import archive, contents, installer, layout, trust, verify
 from appliance.bundle.apply import free_bytes, room
 from appliance.bundle.contents import CHUNK, Progress
 from appliance.bundle.keys import Keys
 from appliance.bundle.layout import CarriedImage, CarriedModel, Entry, Manifest, Whole
-from appliance.errors import Conflict, DigestMismatch, InvalidInput, UnsafePath
+from appliance.errors import Conflict, DigestMismatch, InvalidInput, TrustError, UnsafePath
 
 _MARGIN: Final = 16 << 20  # bytes, for the installer and the metadata
 _SKIPPED: Final = {"__pycache__", ".git", ".doctrees"}
-_PRIVATE: Final = b"PRIVATE KEY-----"
+# A key itself, wherever it stands in a file: its frame and what it frames, which a page about keys does not have.
+_PRIVATE: Final = re.compile(rb"PRIVATE KEY-----(?:\s|\\[nr])+(?:[A-Za-z0-9+/=]{16}|Proc-Type:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ def build(
 ) -> Manifest:
     """Write the bundle of *recipe* to the new folder *out*, signed by *keys*, and return its manifest.
 
-    Raise `Conflict` if *out* exists, `DiskFull` before a byte is written; what fails or is interrupted leaves nothing.
+    Raise `Conflict` if *out* exists, `DiskFull` before a byte is written, `InvalidInput` where no host would take it; what
+    fails or is interrupted leaves nothing.
     """
     layout.check_version(recipe.version)
     if out.exists() or out.is_symlink():
@@ -72,6 +76,7 @@ def build(
     try:
         with storage_errors(aside):
             manifest = _Writer(aside, recipe=recipe, keys=keys, total=total, progress=progress).write(files)
+            _check_built(aside, recipe, keys)
             sync_filesystem(aside)
             aside.rename(out)
             sync_directory(parent)
@@ -79,6 +84,17 @@ def build(
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return manifest
+
+
+def _check_built(folder: Path, recipe: Recipe, keys: Keys) -> None:
+    """Raise `InvalidInput` unless a host that trusts nothing yet would take what was built."""
+    try:
+        verify.examine(folder, trust.first(folder, key=keys.minisigner.key, carried=None), now=recipe.built)
+    except TrustError as exc:
+        raise InvalidInput(
+            f"No host would take what was built: {exc.message}",
+            remedy="Bring the folder of keys back as it was made, or let the bundle last longer.",
+        ) from exc
 
 
 class _Writer:
@@ -187,13 +203,19 @@ def _gathered(trees: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
                 continue
             if path.is_symlink() or not path.is_file():
                 raise UnsafePath(f"{path} is a link or a device; a bundle has only files.", path=str(path))
-            with path.open("rb") as file:
-                if _PRIVATE in file.read(256):
-                    raise InvalidInput(f"{path} is a private key, and those never go into a bundle.", path=str(path))
+            if _holds_key(path):
+                raise InvalidInput(f"{path} has a private key in it, and those never go into a bundle.", path=str(path))
             placed = name if top.is_file() else f"{name}/{inside.as_posix()}"
             if not layout.is_safe(placed):
                 raise InvalidInput(f"{str(path)!a} has a name that a bundle cannot hold.", path=str(path))
             yield placed, path
+
+
+def _holds_key(path: Path) -> bool:
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return _PRIVATE.search(content) is not None
 
 
 def _check_twins(names: Sequence[str]) -> None:

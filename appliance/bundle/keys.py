@@ -1,7 +1,8 @@
 """The keys that sign bundles: made once, kept by whoever builds, never inside a bundle."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.signer import CryptoSigner, SSlibKey
 from tuf.api.metadata import Metadata, Role, Root
+from tuf.api.serialization import DeserializationError
 
 from appliance.base.durable import make_directory, storage_errors, sync_directory
 from appliance.bundle import minisign
@@ -26,6 +28,8 @@ from appliance.errors import Conflict, InvalidInput, MalformedContent, NotFound
 ROLES: Final = ("root", "targets", "snapshot", "timestamp")
 _MINISIGN: Final = "minisign"
 _MOST: Final = 99
+_ROOT: Final = re.compile(r"([1-9][0-9]{0,3})\.root\.json")
+_BACK: Final = "Bring the folder of keys back as it was made."
 _ROOT_LASTS: Final = timedelta(days=3653)
 
 
@@ -64,7 +68,7 @@ def make(folder: Path, *, threshold: int, count: int, now: datetime) -> Keys:
         )
     folder.chmod(0o700)
     private = Ed25519PrivateKey.generate()
-    public = minisign.PublicKey.of(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+    public = minisign.PublicKey.of(_public(private))
     _write(folder / f"{_MINISIGN}.pem", private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     _write(folder / f"{_MINISIGN}.pub", public.encode(), mode=0o644)
     _add_root(folder, version=1, threshold=threshold, count=count, now=now)
@@ -86,14 +90,18 @@ def rotate(folder: Path, *, threshold: int, count: int, now: datetime) -> Keys:
 
 def load(folder: Path) -> Keys:
     """Return the keys in *folder*; raise `NotFound` where fewer are there than must sign, or `MalformedContent`."""
-    roots = list(_roots(folder))
-    if not roots:
+    paths = _roots(folder)
+    if not paths:
         raise NotFound(f"{folder} has no keys.", remedy="Make them with `skellig bundle keys`.", path=str(folder))
-    root: Metadata[Root] = Metadata.from_bytes(roots[-1])
-    signers = {role: _signers(folder, root.signed, role) for role in ROLES}
-    private = _private(folder / f"{_MINISIGN}.pem")
-    public = minisign.PublicKey.of(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
-    return Keys(roots, signers, Minisigner(public, private))
+    roots = [(path, _read(path)) for path in paths]
+    newest = [_root(path, data, number) for number, (path, data) in enumerate(roots, start=1)][-1]
+    signers = {role: _signers(folder, newest, role) for role in ROLES}
+    return Keys([data for _, data in roots], signers, _minisigner(folder))
+
+
+def exposed(folder: Path) -> list[Path]:
+    """Return what of a folder of keys others than its owner can read or change."""
+    return [path for path in (folder, *sorted(folder.glob("*.pem"))) if path.stat().st_mode & 0o077]
 
 
 def _check_table(threshold: int, count: int) -> None:
@@ -101,12 +109,39 @@ def _check_table(threshold: int, count: int) -> None:
         raise InvalidInput(f"{threshold} of {count} keys is not possible: the threshold is 1 to the number of keys.")
 
 
-def _roots(folder: Path) -> Iterator[bytes]:
-    for version in range(1, 10_000):
-        try:
-            yield (folder / f"{version}.root.json").read_bytes()
-        except FileNotFoundError:
-            return
+def _roots(folder: Path) -> list[Path]:
+    """Return the roots from 1 on; raise `MalformedContent` where one between is gone."""
+    numbers = {int(found[1]) for path in folder.glob("*.root.json") if (found := _ROOT.fullmatch(path.name))}
+    paths = [folder / f"{number}.root.json" for number in range(1, max(numbers, default=0) + 1)]
+    if len(numbers) < len(paths):
+        gone = next(path for number, path in enumerate(paths, start=1) if number not in numbers)
+        raise MalformedContent(
+            f"{gone} is gone.", remedy="Bring it back: a bundle carries every root, and hosts follow one after the other."
+        )
+    return paths
+
+
+def _root(path: Path, data: bytes, number: int) -> Root:
+    try:
+        root: Metadata[Root] = Metadata.from_bytes(data)
+    except DeserializationError as exc:
+        raise MalformedContent(f"{path} is not a root.", remedy=_BACK, path=str(path)) from exc
+    if not isinstance(root.signed, Root) or root.signed.version != number:
+        raise MalformedContent(f"{path} is not root {number}.", remedy=_BACK, path=str(path))
+    return root.signed
+
+
+def _minisigner(folder: Path) -> Minisigner:
+    private = _private(folder / f"{_MINISIGN}.pem")
+    public = minisign.PublicKey.of(_public(private))
+    path = folder / f"{_MINISIGN}.pub"
+    if public != minisign.PublicKey.parse(_read(path).decode(errors="replace")):
+        raise MalformedContent(f"{_MINISIGN}.pem is not the private key of {path}.", remedy=_BACK, path=str(path))
+    return Minisigner(public, private)
+
+
+def _public(private: Ed25519PrivateKey) -> bytes:
+    return private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def _add_root(
@@ -136,8 +171,12 @@ def _signers(folder: Path, root: Root, role: str) -> list[CryptoSigner]:
         key, path = root.keys[keyid], _file(folder, role, keyid)
         if not isinstance(key, SSlibKey):
             raise MalformedContent(f"{folder} holds a root with keys that are not Ed25519.", path=str(folder))
-        if path.exists():
-            found.append(CryptoSigner(_private(path), key))
+        if not path.exists():
+            continue
+        private = _private(path)
+        if _public(private).hex() != key.keyval["public"]:
+            raise MalformedContent(f"{path} is not the key that its name says.", remedy=_BACK, path=str(path))
+        found.append(CryptoSigner(private, key))
     if len(found) < (needed := root.roles[role].threshold):
         raise NotFound(
             f"{folder} has {len(found)} of the {needed} private keys that must sign for {role}.",
@@ -153,14 +192,21 @@ def _file(folder: Path, role: str, keyid: str) -> Path:
 
 def _private(path: Path) -> Ed25519PrivateKey:
     try:
-        found = load_pem_private_key(path.read_bytes(), password=None)
-    except FileNotFoundError as exc:
-        raise NotFound(f"The private key {path} is not there.", remedy="Build where all keys are.", path=str(path)) from exc
+        found = load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError) as exc:
         raise MalformedContent(f"{path} is not a private key.", path=str(path)) from exc
     if not isinstance(found, Ed25519PrivateKey):
         raise MalformedContent(f"{path} is not an Ed25519 key.", path=str(path))
     return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as exc:
+        raise NotFound(f"The key {path} is not there.", remedy="Build where all keys are.", path=str(path)) from exc
+    except OSError as exc:
+        raise MalformedContent(f"{path} cannot be read: {exc.strerror}.", remedy=_BACK, path=str(path)) from exc
 
 
 def _write(path: Path, data: bytes, *, mode: int = 0o600) -> None:

@@ -23,6 +23,9 @@ from appliance.inference.catalog import Catalog
 from appliance.inference.store import ModelStore
 from appliance.services import MIGRATIONS
 
+# What the formats inside a bundle can hold, with the time that it lasts.
+_EARLIEST: Final = datetime(1980, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _INSIDE: Final = {"docs": "/usr/share/doc/skellig/html", "sbom": "/usr/share/skellig/sbom.cdx.json"}
 _TREES: Final[Mapping[str, tuple[str, str]]] = {
     "ansible": ("ansible", "The playbooks and roles."),
@@ -103,6 +106,10 @@ def build(  # noqa: PLR0913 - one argument for each option
     built = _built()
     layout.check_version(version)
     signers = signing.load(keys_folder)
+    if seen := signing.exposed(keys_folder):
+        click.echo(
+            f"warning: others can read or change {layout.named([str(path) for path in seen])}: chmod go= them.", err=True
+        )
     chosen = list(_models(flags, models, store))
     with _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
@@ -126,9 +133,12 @@ def build(  # noqa: PLR0913 - one argument for each option
 def _built() -> datetime:
     given = os.environ.get("SOURCE_DATE_EPOCH")
     try:
-        return datetime.fromtimestamp(int(given), UTC) if given else datetime.now(UTC)
+        built = datetime.fromtimestamp(int(given), UTC) if given else datetime.now(UTC)
     except (ValueError, OverflowError, OSError) as exc:
         raise InvalidInput(f"SOURCE_DATE_EPOCH is {given!r}, which is no number of seconds.") from exc
+    if not _EARLIEST <= built <= _LATEST:
+        raise InvalidInput(f"SOURCE_DATE_EPOCH is {given!r}, which is in the year {built.year}: no bundle is of that time.")
+    return built
 
 
 def _models(flags: Flags, names: tuple[str, ...], store: Path | None) -> Iterator[ModelSource]:

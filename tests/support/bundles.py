@@ -5,10 +5,11 @@ import io
 import json
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from securesystemslib.signer import CryptoSigner
 from tuf.api.metadata import Metadata, MetaFile, Snapshot, T, TargetFile, Targets, Timestamp
 
 from appliance.bundle import build as building
@@ -67,18 +68,34 @@ class Workshop:
             recipe["models"] = (self.model(),)
         chosen = {"trees": {"release-notes.md": self.notes}, "largest": 65_536} | recipe
         made = Recipe(version=version, built=built, schema=4, image=self.image, **chosen)  # type: ignore[arg-type]
-        building.build(out, made, keys=keys or self.keys)
+        building.build(out, made, keys=self.keys)
+        if keys:  # which no builder takes unless they are right
+            self.resign(out, lambda *_: None, keys=keys)
         return out
 
-    def resign(self, folder: Path, change: Callable[[Targets, Snapshot, Timestamp], None]) -> None:
-        """Change the metadata of a bundle and sign it again with this workshop's keys."""
+    def stillborn(self) -> Path:
+        """Return a bundle that had expired when it was built, which no builder makes."""
+        out = self.bundle(name="stillborn")
+
+        def age(*signed: Targets | Snapshot | Timestamp) -> None:
+            for each in signed:
+                each.expires = NOON - DAY
+
+        self.resign(out, age)
+        return out
+
+    def resign(
+        self, folder: Path, change: Callable[[Targets, Snapshot, Timestamp], None], *, keys: Keys | None = None
+    ) -> None:
+        """Change the metadata of a bundle and sign it again, with this workshop's keys if no others are given."""
+        signers = (keys or self.keys).signers
         targets: Metadata[Targets] = Metadata.from_file(str(folder / "metadata" / "targets.json"))
         snapshot: Metadata[Snapshot] = Metadata.from_file(str(folder / "metadata" / "snapshot.json"))
         timestamp: Metadata[Timestamp] = Metadata.from_file(str(folder / "metadata" / "timestamp.json"))
         change(targets.signed, snapshot.signed, timestamp.signed)
-        snapshot.signed.meta["targets.json"] = self._written(folder, "targets", targets)
-        timestamp.signed.snapshot_meta = self._written(folder, "snapshot", snapshot)
-        self._written(folder, "timestamp", timestamp)
+        snapshot.signed.meta["targets.json"] = self._written(folder, "targets", targets, signers)
+        timestamp.signed.snapshot_meta = self._written(folder, "snapshot", snapshot, signers)
+        self._written(folder, "timestamp", timestamp, signers)
 
     def smuggle(self, folder: Path, image: Path) -> None:
         """Put another image into a bundle whose image is one part, as only whoever holds the keys can."""
@@ -96,9 +113,10 @@ class Workshop:
 
         self.resign(folder, listed)
 
-    def _written(self, folder: Path, role: str, metadata: Metadata[T]) -> MetaFile:
+    @staticmethod
+    def _written(folder: Path, role: str, metadata: Metadata[T], signers: Mapping[str, Sequence[CryptoSigner]]) -> MetaFile:
         metadata.signatures.clear()
-        for signer in self.keys.signers[role]:
+        for signer in signers[role]:
             metadata.sign(signer, append=True)
         data = metadata.to_bytes()
         (folder / "metadata" / f"{role}.json").write_bytes(data)

@@ -152,7 +152,7 @@ def _twin(scene: Scene) -> None:
 
 
 def _expired(scene: Scene) -> None:
-    scene.host.apply(scene.shop.bundle(name="stillborn", lasts=-DAY))
+    scene.host.apply(scene.shop.stillborn())
 
 
 def _frozen(scene: Scene) -> None:

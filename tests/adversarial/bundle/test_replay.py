@@ -27,6 +27,12 @@ def test_an_older_version_that_was_built_later_is_refused(host: Host, workshop: 
         host.apply(late)
 
 
+def test_the_same_version_under_another_name_is_refused(host: Host, workshop: Workshop, bundle: Path) -> None:
+    host.apply(bundle)
+    with pytest.raises(RollbackRefused, match=r"version 1\.0, and this host has taken 1\.0\.0"):
+        host.apply(workshop.bundle("1.0", built=NOON + 9 * DAY, name="short"))
+
+
 def test_the_highest_version_is_remembered_through_a_rollback(
     host: Host, bundle: Path, second: Path, workshop: Workshop
 ) -> None:
@@ -116,7 +122,7 @@ def test_a_bundle_that_expired_before_the_newest_was_built_is_refused(host: Host
 
 def test_a_bundle_that_had_expired_when_it_was_built_is_refused(host: Host, workshop: Workshop) -> None:
     with pytest.raises(MetadataExpired, match="had expired when the bundle was built"):
-        host.apply(workshop.bundle(name="stillborn", lasts=-DAY))
+        host.apply(workshop.stillborn())
 
 
 def test_a_field_that_nobody_knows_is_refused_although_it_is_signed(host: Host, workshop: Workshop, spoilt: Path) -> None:

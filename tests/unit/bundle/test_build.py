@@ -1,13 +1,16 @@
 import hashlib
+import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from appliance.bundle import build as building
 from appliance.bundle import contents
+from appliance.bundle import keys as signing
 from appliance.bundle.build import Recipe
 from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, MalformedContent, UnsafePath
-from tests.support.bundles import NOON, Host, Workshop, flip, oci_archive
+from tests.support.bundles import DAY, NOON, Host, Workshop, flip, oci_archive
 
 
 def whole(folder: Path) -> dict[str, str]:
@@ -30,6 +33,38 @@ def test_a_private_key_on_its_way_into_a_bundle_is_refused(workshop: Workshop, *
     with pytest.raises(InvalidInput, match="private key"):
         workshop.bundle(name="leak", trees={"docs": tree})
     assert not list(workshop.root.glob("*leak*"))
+
+
+@pytest.mark.parametrize("frame", ["{}", "notes\n" * 200 + "{}", '{{"key": {}}}'])
+def test_a_private_key_anywhere_in_a_file_is_refused(workshop: Workshop, tmp_path: Path, frame: str) -> None:
+    key = next(workshop.keys_at.glob("root-*.pem")).read_text()
+    (tmp_path / "notes.md").write_text(frame.format(json.dumps(key) if frame.startswith("{{") else key))
+    with pytest.raises(InvalidInput, match=r"notes\.md has a private key in it"):
+        workshop.bundle(name="leak", trees={"docs/notes.md": tmp_path / "notes.md"})
+    assert not list(workshop.root.glob("*leak*"))
+
+
+def test_a_page_about_private_keys_is_none(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "keys.md").write_text("A file of keys begins with `-----BEGIN PRIVATE KEY-----`, and then it has the key.\n")
+    assert workshop.bundle(name="about", trees={"docs/keys.md": tmp_path / "keys.md"}).is_dir()
+
+
+def test_a_bundle_that_no_host_would_take_is_not_made(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path / "shop")
+    root = shop.keys_at / "1.root.json"
+    flip(root, root.read_bytes().index(b'"sig":"') + 9)
+    shop.keys = signing.load(shop.keys_at)
+    with pytest.raises(
+        InvalidInput, match=r"No host would take what was built: metadata/1\.root\.json is not what was signed"
+    ):
+        shop.bundle()
+    shop.keys = signing.make(tmp_path / "others", threshold=1, count=1, now=NOON)
+    for lasts in (timedelta(0), -DAY):
+        with pytest.raises(
+            InvalidInput, match=r"No host would take what was built: .* had expired when the bundle was built"
+        ):
+            shop.bundle(lasts=lasts)
+    assert not list(shop.root.glob("*bundle*"))
 
 
 def test_a_folder_that_exists_is_left_alone(workshop: Workshop, bundle: Path) -> None:

@@ -1,4 +1,5 @@
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,70 @@ def test_a_file_that_is_no_key_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "keys" / "minisign.pem").write_bytes(content)
     with pytest.raises(MalformedContent, match=r"minisign\.pem"):
         signing.load(tmp_path / "keys")
+
+
+def one(folder: Path, pattern: str) -> Path:
+    return min(folder.glob(pattern))
+
+
+def swapped(first: Path, second: Path) -> None:
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(data)
+
+
+def all_to(keys: Path, pattern: str, other: Path) -> None:
+    for path in keys.glob(pattern):
+        path.write_bytes(other.read_bytes())
+
+
+def folder_for_file(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a root between is gone": (lambda keys: (keys / "2.root.json").unlink(), r"2\.root\.json is gone"),
+    "the first root is gone": (lambda keys: (keys / "1.root.json").unlink(), r"1\.root\.json is gone"),
+    "a root is garbage": (lambda keys: (keys / "1.root.json").write_text("x"), r"1\.root\.json is not a root"),
+    "a root is another": (lambda keys: swapped(keys / "1.root.json", keys / "2.root.json"), r"1\.root\.json is not root 1"),
+    "a root is a folder": (lambda keys: folder_for_file(keys / "1.root.json"), r"1\.root\.json cannot be read"),
+    "minisign's key is another": (
+        lambda keys: swapped(keys / "minisign.pem", one(keys, "root-*.pem")),
+        r"minisign\.pem is not the private key of|is not the key that its name says",
+    ),
+    "minisign's key is a folder": (lambda keys: folder_for_file(keys / "minisign.pem"), r"minisign\.pem cannot be read"),
+    "a role's keys are another's": (
+        lambda keys: all_to(keys, "targets-*.pem", one(keys, "snapshot-*.pem")),
+        r"is not the key that its name says",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), [pytest.param(*case, id=name) for name, case in SPOILT.items()])
+def test_a_folder_of_keys_that_is_not_as_it_was_made_signs_nothing(
+    tmp_path: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    keys = tmp_path / "keys"
+    signing.make(keys, threshold=1, count=1, now=NOON)
+    for _ in range(2):
+        signing.rotate(keys, threshold=1, count=1, now=NOON)
+    spoil(keys)
+    before = sorted(keys.iterdir())
+    with pytest.raises(MalformedContent, match=said):
+        signing.load(keys)
+    with pytest.raises(MalformedContent, match=said):
+        signing.rotate(keys, threshold=1, count=1, now=NOON)
+    assert sorted(keys.iterdir()) == before
+
+
+def test_what_others_can_read_of_the_keys_is_named(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    signing.make(keys, threshold=1, count=1, now=NOON)
+    assert signing.exposed(keys) == []
+    keys.chmod(0o755)
+    (keys / "minisign.pem").chmod(0o640)
+    assert signing.exposed(keys) == [keys, keys / "minisign.pem"]
 
 
 def test_a_folder_without_keys_says_how_to_make_them(tmp_path: Path) -> None:

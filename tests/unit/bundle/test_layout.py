@@ -27,7 +27,23 @@ def test_trailing_zeros_make_no_other_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "v1.0", "1.0/..", "../1.0", "1.0-x", "1.0\n", "current", "1.0.0.0.0", "1." + "9" * 10]
+    "text",
+    [
+        "",
+        "1",
+        "v1.0",
+        "1.0/..",
+        "../1.0",
+        "1.0-x",
+        "1.0\n",
+        "current",
+        "1.0.0.0.0",
+        "1." + "9" * 10,
+        "1.\u0660",
+        "01.0",
+        "1.00",
+        "1.0rc01",
+    ],
 )
 def test_what_is_no_version_is_refused(text: str) -> None:
     """A version becomes the name of a folder."""
