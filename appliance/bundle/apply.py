@@ -79,7 +79,8 @@ class Shelf:
         nothing, and what runs as it was.
         """
         self._check_apart(folder)
-        self._examined(folder, first, now=now, strict=strict)  # what is refused here leaves not even a folder
+        if not (self._root.is_dir() and self._trust.folder.is_dir()):
+            self._examined(folder, first, now=now, strict=strict)  # what is refused here leaves not even a folder
         with self._alone(), self._trust.alone():
             self._tidy()
             try:

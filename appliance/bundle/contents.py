@@ -1,5 +1,6 @@
 """The files of a bundle: listed without following a link, compared with what was signed, read to the last byte."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -34,8 +35,7 @@ def listing(folder: Path) -> dict[str, int]:
     Raise `UnsafePath` for a link or anything else that is neither a file nor a folder, `ExtraFile` for a folder with nothing
     in it, `LimitExceeded` where there are too many, `NotFound` where there is no folder.
     """
-    if folder.is_symlink() or not folder.is_dir():
-        raise NotFound(f"There is no bundle at {folder}.", remedy="Name the folder that holds metadata/ and targets/.")
+    check_folder(folder)
     found: dict[str, int] = {}
     with reading(str(folder)):
         for path, size in _walk(folder, ""):
@@ -43,6 +43,13 @@ def listing(folder: Path) -> dict[str, int]:
             if len(found) > MOST_FILES:
                 raise LimitExceeded(f"{folder} has more than {MOST_FILES:,} files.", limit=MOST_FILES)
     return found
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `NotFound` unless *folder* is a folder."""
+    if folder.is_symlink() or not folder.is_dir():
+        but = ", but a link" if folder.is_symlink() else ""
+        raise NotFound(f"There is no bundle at {folder}{but}.", remedy="Name the folder that holds metadata/ and targets/.")
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
@@ -116,7 +123,12 @@ def opened(path: Path) -> FileIO:
 
     Raise `UnsafePath` for what is no file.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as exc:
+        if exc.errno == errno.ELOOP:
+            raise UnsafePath(f"{named([path.name])} is a link.", file=path.name) from exc
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UnsafePath(f"{named([path.name])} is not a file.", file=path.name)

@@ -40,6 +40,7 @@ _ROOT = re.compile(rf"{METADATA}/([1-9][0-9]{{0,3}})\.root\.json")
 _HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
 _ROLES: Final = ("timestamp", "snapshot", "targets")
 _LARGEST: Final[Mapping[str, int]] = {"root": 512_000, "timestamp": 16_384, "snapshot": 65_536, "targets": 32_000_000}
+_MOST_ROOTS: Final = 256
 _AGAIN: Final = "Get the bundle again from where it was built."
 
 
@@ -74,7 +75,9 @@ def judge(folder: Path, found: Mapping[str, int], known: Known) -> Judged:
                 trusted.update_root(raw[name])
     timestamp, snapshot, targets = (raw[name] for name in names[-3:])
     _take_timestamp(trusted, timestamp, known=known, root=root.signed)
+    _check_vouched(trusted.timestamp.snapshot_meta, snapshot, names[-2])
     _take_snapshot(trusted, snapshot, known=known, root=root.signed)
+    _check_vouched(trusted.snapshot.meta["targets.json"], targets, names[-1])
     _signed_by(_parse(Targets, targets, names[-1]), names[-1], [(root.signed, "targets")])
     with _told(names[-1]):
         trusted.update_targets(targets)
@@ -87,6 +90,8 @@ def _names(found: Mapping[str, int]) -> list[str]:
     """Return the metadata files of a bundle in the order in which they vouch for each other."""
     here = {path for path in found if path.startswith(f"{METADATA}/")}
     roots = {int(match[1]) for path in here if (match := _ROOT.fullmatch(path))}
+    if max(roots, default=1) > _MOST_ROOTS:
+        raise MalformedMetadata(f"The bundle has more than {_MOST_ROOTS} roots.", remedy=_AGAIN)
     wanted = [f"{METADATA}/{number}.root.json" for number in range(1, max(roots, default=1) + 1)]
     wanted += [f"{METADATA}/{role}.json" for role in _ROLES]
     if missing := set(wanted) - here:
@@ -200,6 +205,12 @@ def _take_snapshot(trusted: TrustedMetadataSet, data: bytes, *, known: Known, ro
 def _pinned(meta: MetaFile, name: str) -> None:
     if meta.length is None or list(meta.hashes or ()) != ["sha256"]:
         raise MalformedMetadata(f"{name} does not give the size and the sha256 of what it vouches for.", file=name)
+
+
+def _check_vouched(meta: MetaFile, data: bytes, name: str) -> None:
+    """Raise `DigestMismatch` unless *data* is what *meta* vouches for: what nobody signed is not even parsed."""
+    with _told(name):
+        meta.verify_length_and_hashes(data)
 
 
 def _entries(targets: Targets) -> dict[str, Entry]:

@@ -114,8 +114,8 @@ def first(bundle: Path, *, key: minisign.PublicKey | None, carried: bytes | None
     a key that is given anew suffices, and no lower version. Raise `WrongKey` where none vouches.
     """
     if key is not None:
-        root = _read(bundle / layout.FIRST_ROOT)
-        minisign.check(root, _read(bundle / f"{layout.FIRST_ROOT}{layout.SIGNATURE}"), key=key, name=layout.FIRST_ROOT)
+        root = _read(bundle, layout.FIRST_ROOT)
+        minisign.check(root, _read(bundle, f"{layout.FIRST_ROOT}{layout.SIGNATURE}"), key=key, name=layout.FIRST_ROOT)
         return Known(root, version=running or "")
     if running is not None:
         raise WrongKey(
@@ -132,11 +132,14 @@ def first(bundle: Path, *, key: minisign.PublicKey | None, carried: bytes | None
 
 def claimed(bundle: Path) -> Known:
     """Return whom *bundle* itself asks to be trusted: enough to say what it claims to be, and to trust nothing."""
-    return Known(_read(bundle / layout.FIRST_ROOT))
+    return Known(_read(bundle, layout.FIRST_ROOT))
 
 
-def _read(path: Path) -> bytes:
-    if path.is_symlink() or not path.is_file():
-        raise WrongKey(f"The bundle has no {path.name}, so that no key can vouch for it.", remedy="Copy the bundle again.")
-    with path.open("rb") as file:
-        return file.read(1 << 20)
+def _read(bundle: Path, name: str) -> bytes:
+    contents.check_folder(bundle)
+    try:
+        with contents.opened(bundle / name) as file:
+            return file.read(1 << 20)
+    except (FileNotFoundError, NotADirectoryError, UnsafePath) as exc:
+        said = f"{bundle} has no {name}, so that no key can vouch for it."
+        raise WrongKey(said, remedy="If it is a bundle, copy it again.", file=name) from exc

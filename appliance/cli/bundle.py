@@ -111,7 +111,7 @@ def build(  # noqa: PLR0913 - one argument for each option
             f"warning: others can read or change {layout.named([str(path) for path in seen])}: chmod go= them.", err=True
         )
     chosen = list(_models(flags, models, store))
-    with _archive(image, near=out, version=version, built=built) as (archive, inside):
+    with carry.stoppable(), _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
             version=version,
             built=built,

@@ -5,6 +5,8 @@ imports only what the installer brings.
 """
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,18 +26,30 @@ from appliance.bundle.verify import Bundle
 from appliance.cli.exits import guarded
 from appliance.errors import InvalidInput
 
+
+class _Folder(click.Path):
+    """A folder by its name; the empty one, of a variable that was not set, is none."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if not os.fspath(value):
+            self.fail("an empty name is no folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _HOME: Final = Path("/var/lib/skellig")
-_folder = click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
+_folder = click.argument("folder", metavar="BUNDLE", type=_Folder(path_type=Path))
 _trust = click.option(
     "--trust",
     "trust_folder",
-    type=click.Path(path_type=Path),
+    type=_Folder(path_type=Path),
     default=_HOME / "trust",
     show_default=True,
     help="The folder in which this host remembers whom it trusts and what it took.",
 )
 _to = click.option(
-    "--to", type=click.Path(path_type=Path), default=_HOME / "bundles", show_default=True, help="The folder of versions."
+    "--to", type=_Folder(path_type=Path), default=_HOME / "bundles", show_default=True, help="The folder of versions."
 )
 _key = click.option("--key", help="The minisign public key, or its file; asked only where the host trusts none yet.")
 _strict = click.option("--strict-expiry", "strict", is_flag=True, help="Refuse what this machine's clock says has expired.")
@@ -104,7 +118,7 @@ def apply(
     shelf = Shelf(to.absolute(), trust=Trust(trust_folder))
     now = datetime.now(UTC)
     first = lambda running: _first(ctx, folder, key, running)  # noqa: E731
-    with bar("Staging", quiet=as_json) as progress:
+    with stoppable(), bar("Staging", quiet=as_json) as progress:
         done = shelf.apply(folder, first=first, now=now, strict=strict, progress=progress)
     _say(done, as_json=as_json)
 
@@ -138,6 +152,17 @@ def main(*, carried: bytes | None) -> None:
 
 
 @contextmanager
+def stoppable() -> Iterator[None]:
+    """Have a signal that ends processes end the block as an interrupt does, so that nothing half done stays behind."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def bar(title: str, *, quiet: bool) -> Iterator[Progress]:
     """Give a function that draws bytes done of bytes in all, on standard error; nothing where that is no terminal."""
     hidden = quiet or not sys.stderr.isatty()
@@ -165,6 +190,8 @@ def _public(text: str) -> minisign.PublicKey:
         return minisign.PublicKey.parse(path.read_text() if path.is_file() else text)
     except (OSError, UnicodeDecodeError) as exc:
         raise InvalidInput(f"The key {text!r} cannot be read.") from exc
+    except InvalidInput as exc:
+        raise InvalidInput(f"{text!r} is neither a minisign public key nor the file of one.", remedy=exc.remedy) from exc
 
 
 def _facts(bundle: Bundle) -> dict[str, object]:

@@ -78,7 +78,7 @@ def _number(scene: Scene) -> None:
 
 
 def _spelling(scene: Scene) -> None:
-    scene.host.apply(scene.metadata("targets", b'"_type":"targets",', b'"_type": "targets",'))
+    scene.host.apply(scene.metadata("timestamp", b'"_type":"timestamp",', b'"_type": "timestamp",'))
 
 
 def _payload_bit(scene: Scene) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bundle import trust
+from appliance.bundle import contents, trust
 from appliance.bundle.apply import Shelf
 from appliance.bundle.trust import Trust
 from appliance.errors import (
@@ -17,9 +17,12 @@ from appliance.errors import (
     DigestMismatch,
     HostUnfit,
     InvalidInput,
+    MalformedMetadata,
     NotFound,
     RollbackRefused,
     StoreCorrupt,
+    TrustError,
+    UnsafePath,
     WrongKey,
 )
 from tests.support.bundles import DAY, NOON, Host, Workshop, copied, flip
@@ -296,6 +299,64 @@ def test_what_a_killed_process_left_of_the_memory_is_removed(host: Host, bundle:
     (host.root / "trust" / ".trust.json.12.tmp").write_text("x")
     host.apply(bundle)
     assert {path.name for path in (host.root / "trust").iterdir()} == {".lock", "trust.json"}
+
+
+def endless(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+TURNED: dict[str, tuple[Spoil, str]] = {
+    "a pipe": (os.mkfifo, "is not a file"),
+    "a folder": (Path.mkdir, "is not a file"),
+    "a link": (lambda path: path.symlink_to("/dev/zero"), "is a link"),
+    "nothing": (lambda _: None, "cannot be read"),
+    "an endless file": (endless, "is not what was signed"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), [pytest.param(*case, id=name) for name, case in TURNED.items()])
+def test_metadata_that_turns_into_something_else_meanwhile_is_refused(
+    host: Host, spoilt: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoil, said: str
+) -> None:
+    listed = contents.listing
+
+    def listing(folder: Path) -> dict[str, int]:
+        found = listed(folder)
+        turned(folder / "metadata" / "snapshot.json", spoil)
+        return found
+
+    monkeypatch.setattr(contents, "listing", listing)
+    with pytest.raises((TrustError, UnsafePath), match=rf"snapshot\.json ({said}|is not of the same bundle)"):
+        host.apply(spoilt)
+    assert host.content() == {}
+
+
+def test_more_roots_than_a_builder_makes_are_not_even_read(host: Host, spoilt: Path) -> None:
+    for number in range(2, 258):
+        (spoilt / "metadata" / f"{number}.root.json").touch()
+    with pytest.raises(MalformedMetadata, match="more than 256 roots"):
+        host.apply(spoilt)
+
+
+def test_what_a_kill_left_is_removed_also_by_an_attempt_that_is_refused(host: Host, bundle: Path, spoilt: Path) -> None:
+    host.apply(bundle)
+    before = host.content()
+    (versions(host) / ".staging").mkdir()
+    (versions(host) / ".staging" / "left").write_text("x")
+    flip(spoilt / "metadata" / "snapshot.json", 9)
+    with pytest.raises(TrustError):
+        host.apply(spoilt)
+    assert host.content() == before
+
+
+def test_folders_made_for_bundles_can_be_read_whatever_the_umask_is(host: Host, bundle: Path) -> None:
+    umask = os.umask(0o077)
+    try:
+        host.apply(bundle)
+    finally:
+        os.umask(umask)
+    assert {path.stat().st_mode & 0o777 for path in (versions(host), host.root / "trust")} == {0o755}
 
 
 def test_a_bundle_that_turns_into_something_else_meanwhile_is_refused(host: Host, spoilt: Path) -> None:

@@ -87,7 +87,8 @@ def test_without_a_network_and_with_a_clock_years_ahead_a_bundle_holds(carried: 
     [
         ("targets/release-notes.md", "digest_mismatch"),
         ("targets/bundle.json", "digest_mismatch"),
-        ("metadata/targets.json", "malformed_metadata"),
+        ("metadata/targets.json", "digest_mismatch"),
+        ("metadata/timestamp.json", "malformed_metadata"),
         ("metadata/1.root.json", "malformed_metadata"),
     ],
 )

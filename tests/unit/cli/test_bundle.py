@@ -26,10 +26,9 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-def skellig(*argv: str | Path, cwd: Path, status: int = 0, **variables: str) -> str:
+def skellig(*argv: str | Path, cwd: Path, status: int = 0) -> str:
     command = [sys.executable, "-m", "appliance", "bundle", *map(str, argv)]
-    env = environment(cwd) | variables
-    ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=90)
+    ended = subprocess.run(command, cwd=cwd, env=environment(cwd), capture_output=True, text=True, check=False, timeout=90)
     assert ended.returncode == status, ended.stderr
     return ended.stdout + ended.stderr
 
@@ -105,20 +104,6 @@ def test_what_cannot_be_built_is_told_in_one_sentence(site: Path, argv: tuple[st
     assert not [path for path in site.iterdir() if "out" in path.name]
 
 
-@pytest.mark.parametrize("epoch", ["0", "-1", "9" * 11])
-def test_a_time_of_no_bundle_is_told_in_one_sentence(site: Path, epoch: str) -> None:
-    skellig("keys", "keys", cwd=site)
-    argv = ("--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out")
-    assert "error: SOURCE_DATE_EPOCH is" in skellig("build", *argv, cwd=site, status=2, SOURCE_DATE_EPOCH=epoch)
-
-
-def test_keys_that_others_can_read_are_warned_of(site: Path) -> None:
-    skellig("keys", "keys", cwd=site)
-    (site / "keys").chmod(0o777)
-    argv = ("--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out")
-    assert "warning: others can read or change keys: chmod go= them." in skellig("build", *argv, cwd=site)
-
-
 @pytest.mark.skipif(shutil.which("skopeo") is None, reason="skopeo is not installed")
 def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(site: Path) -> None:
     skellig("keys", "keys", cwd=site)
@@ -133,6 +118,5 @@ def test_a_first_bundle_needs_a_key(site: Path) -> None:
     skellig("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out", cwd=site)
     assert '"version": "1.0.0"' in skellig("inspect", "out", "--json", cwd=site)
     assert "Give the public key" in skellig("verify", "out", "--trust", "trust", cwd=site, status=7)
-    for key in ("x", ""):
-        said = skellig("verify", "out", "--trust", "trust", "--key", key, cwd=site, status=2)
-        assert "is not a minisign public key" in said
+    said = skellig("verify", "out", "--trust", "trust", "--key", "x", cwd=site, status=2)
+    assert "is neither a minisign public key nor the file of one" in said

@@ -1,0 +1,110 @@
+"""Claims about what is typed where a bundle is built and where it arrives, made in this process."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from appliance.cli import bundle, carry
+from appliance.cli.exits import guarded
+from tests.support.bundles import Workshop
+
+ROOT = Path(__file__).resolve().parents[3]
+GROUP = click.Group("bundle", commands=carry.COMMANDS)
+STOPPED = """
+import os, sys
+import click
+from appliance.bundle import archive
+from appliance.cli import carry
+from appliance.cli.exits import guarded
+archive.image_id = lambda path: os.kill(os.getpid(), int(sys.argv[1])) or "never"
+sys.exit(guarded(click.Group("bundle", commands=carry.COMMANDS), sys.argv[2:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("work") / "shop")
+
+
+@pytest.fixture(scope="module")
+def out(shop: Workshop) -> Path:
+    return shop.bundle()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "argv", [("apply", ""), ("apply", "x", "--to", ""), ("apply", "x", "--trust="), ("rollback", "--to=")]
+)
+def test_an_empty_name_is_no_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path, argv: tuple[str, ...]) -> None:
+    """As of a variable that a script did not set: the folder that the script happens to be in is not meant."""
+    assert guarded(GROUP, argv) == 2
+    assert "an empty name is no folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("key", ["", "x", "nosuch.pub"])
+@pytest.mark.parametrize("command", ["verify", "apply"])
+def test_what_is_no_key_is_never_no_key_at_all(
+    capsys: pytest.CaptureFixture[str], out: Path, tmp_path: Path, command: str, key: str
+) -> None:
+    """Else the key that the bundle's own installer carries would stand in for the one that was meant."""
+    to = ("--to", "to") if command == "apply" else ()
+    assert guarded(GROUP, (command, str(out), *to, "--trust", "trust", "--key", key)) == 2
+    assert f"{key!r} is neither a minisign public key nor the file of one" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("nowhere", 3, "There is no bundle at nowhere."),
+        ("link", 3, "There is no bundle at link, but a link."),
+        ("empty", 7, "empty has no installer/root.json"),
+    ],
+)
+def test_a_place_without_a_bundle_is_told_as_that(
+    capsys: pytest.CaptureFixture[str], shop: Workshop, tmp_path: Path, name: str, status: int, said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    key = shop.keys.minisigner.key.line
+    assert guarded(GROUP, ("apply", name, "--to", "to", "--trust", "trust", "--key", key)) == status
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_apply_leaves_no_staging(shop: Workshop, out: Path, tmp_path: Path, number: signal.Signals) -> None:
+    argv = ("apply", str(out), "--to", "to", "--trust", "trust", "--key", shop.keys.minisigner.key.line)
+    command = [sys.executable, "-c", STOPPED, str(int(number)), *argv]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr.strip()) == (130, "interrupted")
+    assert [path.name for path in (tmp_path / "to").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("epoch", ["0", "-1", "x", "9" * 11, "9" * 40])
+def test_a_time_of_no_bundle_is_told_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], shop: Workshop, monkeypatch: pytest.MonkeyPatch, epoch: str
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    argv = ("build", "--image", str(shop.image), "--version", "1.0.0", "--keys", str(shop.keys_at), "late")
+    assert guarded(bundle.command, argv) == 2
+    assert capsys.readouterr().err.startswith("error: SOURCE_DATE_EPOCH is")
+
+
+def test_keys_that_others_can_read_are_warned_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    made = Workshop(tmp_path / "careless")
+    made.keys_at.chmod(0o777)
+    argv = ("build", "--image", str(made.image), "--version", "1.0.0", "--keys", str(made.keys_at), "--store", ".", "made")
+    assert guarded(bundle.command, argv) == 0
+    assert f"warning: others can read or change {made.keys_at}: chmod go= them." in capsys.readouterr().err
