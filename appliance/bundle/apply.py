@@ -116,11 +116,19 @@ class Shelf:
                     f"There is no going back to {version or 'an earlier version'}: {kept}.",
                     remedy="Only the version that ran before the current one is kept; apply a newer bundle instead.",
                 )
-            self._check_kept(self._root / before, progress=progress)
+            self._check_kept(before, remedy="What runs goes on; apply a newer bundle instead.", progress=progress)
             self._point({CURRENT: before})
             (self._root / PREVIOUS).unlink()
             sync_directory(self._root)
         return Applied(before, changed=True, path=self._root / before)
+
+    def check(self, *, progress: Progress = contents.unheard) -> Applied:
+        """Read every file of the current version; raise `DigestMismatch` if it is not as it was staged, or holds more."""
+        current = self.current
+        if current is None:
+            raise NotFound("No bundle was taken here, so that there is none to check.", path=str(self._root))
+        self._check_kept(current, remedy="Apply its bundle again: that mends it.", progress=progress)
+        return Applied(current, changed=False, path=self._root / current)
 
     @property
     def current(self) -> str | None:
@@ -136,13 +144,14 @@ class Shelf:
         if trust.is_relative_to(root) and trust != root:
             raise InvalidInput(f"--trust is {trust}, which lies in --to: a version may take that place.")
 
-    def _check_kept(self, folder: Path, *, progress: Progress) -> None:
+    def _check_kept(self, version: str, *, remedy: str, progress: Progress) -> None:
+        folder = self._root / version
         try:
             stage.check(folder, stage.read_list(folder), progress=progress)
         except (TrustError, NotFound, UnsafePath) as exc:
             raise DigestMismatch(
-                f"The kept version {folder.name} is not as it was staged. {exc.message}",
-                remedy="What runs goes on; apply a newer bundle instead.",
+                f"The kept version {version} is not as it was staged. {exc.message}",
+                remedy=remedy,
                 **exc.context,
             ) from exc
 

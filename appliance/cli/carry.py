@@ -1,4 +1,4 @@
-"""``verify``, ``inspect``, ``apply`` and ``rollback``: what is done with a bundle where it arrives.
+"""``verify``, ``inspect``, ``apply``, ``rollback`` and ``check``: what is done with a bundle where it arrives.
 
 `skellig bundle` has them, and so has the installer that a bundle carries, on a host with nothing but Python: this module
 imports only what the installer brings.
@@ -135,7 +135,20 @@ def rollback(*, to: Path, trust_folder: Path, version: str | None, as_json: bool
     _say(done, as_json=as_json)
 
 
-COMMANDS: Final = (verify_command, inspect, apply, rollback)
+@click.command()
+@_to
+@_json
+def check(*, to: Path, as_json: bool) -> None:
+    """Read every file of the current version: that it is as it was staged, and that nothing else lies there."""
+    with bar("Reading", quiet=as_json) as progress:
+        done = Shelf(to.absolute(), trust=Trust(to)).check(progress=progress)
+    if as_json:
+        _say(done, as_json=True)
+    else:
+        click.echo(f"Version {done.version} is whole, in {done.path}.")
+
+
+COMMANDS: Final = (verify_command, inspect, apply, rollback, check)
 
 
 def main(*, carried: bytes | None) -> None:

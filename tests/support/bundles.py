@@ -144,6 +144,10 @@ class Host:
     def _first(self, folder: Path, running: str | None) -> Known:
         return trust.first(folder, key=self.key, carried=None, running=running)
 
+    def forget(self) -> None:
+        """Lose what is remembered of whom to trust."""
+        shutil.rmtree(self.trust.folder)
+
     def content(self) -> dict[str, str]:
         """Return everything that the host holds but the lock: each path with its digest, or where a link points."""
         return dict(self._content())

@@ -1,5 +1,6 @@
 """Attacks on a bundle, each by the name that the trust table has it under."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Final
 
 from securesystemslib.signer import CryptoSigner
 
+from appliance.bundle import trust
 from appliance.bundle.keys import Keys
 from tests.support.bundles import DAY, NOON, Host, Workshop, copied, flip, oci_archive
 
@@ -81,6 +83,21 @@ def _spelling(scene: Scene) -> None:
     scene.host.apply(scene.metadata("timestamp", b'"_type":"timestamp",', b'"_type": "timestamp",'))
 
 
+def _other_number(scene: Scene) -> None:
+    signature = json.loads((scene.good / "metadata" / "timestamp.json").read_bytes())["signatures"][0]["sig"]
+    raw = bytes.fromhex(signature)
+    number = int.from_bytes(raw[32:], "little") + 2**252 + 27742317777372353535851937790883648493
+    other = (raw[:32] + number.to_bytes(32, "little")).hex()
+    scene.host.apply(scene.metadata("timestamp", signature.encode(), other.encode()))
+
+
+def _many_roots(scene: Scene) -> None:
+    folder = scene.spoilt()
+    for number in range(2, 258):
+        (folder / "metadata" / f"{number}.root.json").touch()
+    scene.host.apply(folder)
+
+
 def _payload_bit(scene: Scene) -> None:
     folder = scene.spoilt()
     flip(folder / "targets" / "release-notes.md", 3)
@@ -151,6 +168,40 @@ def _twin(scene: Scene) -> None:
     scene.host.apply(scene.later("1.1.0", days=0))
 
 
+def _twin_name(scene: Scene) -> None:
+    scene.host.apply(scene.good)
+    scene.host.apply(scene.later("1.0"))
+
+
+def _stranger_after_loss(scene: Scene) -> None:
+    scene.host.apply(scene.good)
+    scene.host.forget()
+    stranger = Workshop(scene.root / "stranger")
+    bundle, root = stranger.bundle("9.0.0"), stranger.keys.roots[0]
+    scene.host.shelf.apply(
+        bundle, first=lambda running: trust.first(bundle, key=None, carried=root, running=running), now=NOON
+    )
+
+
+def _older_after_loss(scene: Scene) -> None:
+    scene.host.apply(scene.later("2.0.0"))
+    scene.host.forget()
+    scene.host.apply(scene.good)
+
+
+def _spoilt_when_kept(scene: Scene) -> None:
+    scene.host.apply(scene.good)
+    scene.host.apply(scene.later("2.0.0"))
+    flip(scene.host.root / "bundles" / "1.0.0" / "release-notes.md", 3)
+    scene.host.shelf.rollback()
+
+
+def _added_when_kept(scene: Scene) -> None:
+    scene.host.apply(scene.good)
+    (scene.host.root / "bundles" / "1.0.0" / "installer" / "run.sh").write_text("x")
+    scene.host.shelf.check()
+
+
 def _expired(scene: Scene) -> None:
     scene.host.apply(scene.shop.stillborn())
 
@@ -187,6 +238,8 @@ ATTACKS: Final[dict[str, Callable[[Scene], None]]] = {
     "a flipped bit in a signature of the root": _root_bit,
     "a higher number in the timestamp": _number,
     "a blank where no blank was": _spelling,
+    "a signature under another number": _other_number,
+    "more roots than a builder makes": _many_roots,
     "a flipped bit in the payload": _payload_bit,
     "a payload file cut short": _cut,
     "a part taken away": _part,
@@ -199,6 +252,11 @@ ATTACKS: Final[dict[str, Callable[[Scene], None]]] = {
     "an older version, built later": _older_version,
     "metadata of two bundles, mixed": _mixed,
     "two bundles of the same second": _twin,
+    "the same version under another name": _twin_name,
+    "a stranger's bundle, where the folder of trust was lost": _stranger_after_loss,
+    "an older version, where the folder of trust was lost": _older_after_loss,
+    "a kept version that was changed, and a way back to it": _spoilt_when_kept,
+    "a file added to the version that runs, and a check": _added_when_kept,
     "expired when it was built": _expired,
     "expired, with `--strict-expiry`": _frozen,
     "a signed path that leads outside": _escaping_path,

@@ -64,7 +64,10 @@ def versions(host: Host) -> Path:
 def test_a_current_version_that_was_changed_is_mended_by_its_bundle(host: Host, bundle: Path, spoil: Spoil) -> None:
     host.apply(bundle)
     before = host.content()
+    assert host.shelf.check().version == "1.0.0"
     spoil(versions(host) / "1.0.0")
+    with pytest.raises(DigestMismatch, match="Apply its bundle again"):
+        host.shelf.check()
     assert host.apply(bundle).changed
     shutil.rmtree(host.root / "elsewhere", ignore_errors=True)
     assert host.content() == before
@@ -159,13 +162,9 @@ def test_bundle_versions_and_trust_lie_apart(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def lose_trust(host: Host) -> None:
-    (host.root / "trust" / "trust.json").unlink()
-
-
 def test_a_host_that_lost_its_memory_takes_nobody_s_word_but_a_key_s(host: Host, bundle: Path, workshop: Workshop) -> None:
     host.apply(bundle)
-    lose_trust(host)
+    host.forget()
     before = host.content()
     carried = workshop.keys.roots[0]
     with pytest.raises(WrongKey, match=r"Version 1\.0\.0 runs here.*does not remember.*--trust"):
@@ -179,7 +178,7 @@ def test_a_host_that_lost_its_memory_takes_nobody_s_word_but_a_key_s(host: Host,
 
 def test_a_host_that_lost_its_memory_takes_no_lower_version(host: Host, bundle: Path, second: Path) -> None:
     host.apply(second)
-    lose_trust(host)
+    host.forget()
     with pytest.raises(RollbackRefused, match=r"version 1\.0\.0, and this host has taken 2\.0\.0"):
         host.apply(bundle)
 

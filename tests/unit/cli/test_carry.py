@@ -82,6 +82,20 @@ def test_a_place_without_a_bundle_is_told_as_that(
     assert not (tmp_path / "to").exists()
 
 
+def test_a_check_says_whether_what_runs_is_whole(
+    capsys: pytest.CaptureFixture[str], shop: Workshop, out: Path, tmp_path: Path
+) -> None:
+    assert guarded(GROUP, ("check", "--to", "to")) == 3
+    key = shop.keys.minisigner.key.line
+    assert guarded(GROUP, ("apply", str(out), "--to", "to", "--trust", "trust", "--key", key)) == 0
+    capsys.readouterr()
+    assert guarded(GROUP, ("check", "--to", "to")) == 0
+    assert capsys.readouterr().out == f"Version 1.0.0 is whole, in {tmp_path / 'to' / '1.0.0'}.\n"
+    (tmp_path / "to" / "1.0.0" / "extra").write_text("x")
+    assert guarded(GROUP, ("check", "--to", "to", "--json")) == 7
+    assert "1.0.0 is not as it was staged. The bundle has extra, which nobody signed." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_apply_leaves_no_staging(shop: Workshop, out: Path, tmp_path: Path, number: signal.Signals) -> None:
     argv = ("apply", str(out), "--to", "to", "--trust", "trust", "--key", shop.keys.minisigner.key.line)
