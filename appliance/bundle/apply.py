@@ -76,7 +76,7 @@ class Shelf:
         *first* says whom a host trusts that remembers nothing, given the version that runs. Raise the leaf of `TrustError`
         that says why the bundle does not hold, `DiskFull` before a byte is written, `Conflict` if something else is in the
         version's place, `InvalidInput` where bundle, versions and trust do not lie apart. What is refused or fails leaves
-        nothing, and what runs as it was.
+        nothing but the folders and their locks, and what runs as it was.
         """
         self._check_apart(folder)
         if not (self._root.is_dir() and self._trust.folder.is_dir()):

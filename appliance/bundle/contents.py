@@ -37,11 +37,10 @@ def listing(folder: Path) -> dict[str, int]:
     """
     check_folder(folder)
     found: dict[str, int] = {}
-    with reading(str(folder)):
-        for path, size in _walk(folder, ""):
-            found[path] = size
-            if len(found) > MOST_FILES:
-                raise LimitExceeded(f"{folder} has more than {MOST_FILES:,} files.", limit=MOST_FILES)
+    for path, size in _walk(folder, ""):
+        found[path] = size
+        if len(found) > MOST_FILES:
+            raise LimitExceeded(f"{folder} has more than {MOST_FILES:,} files.", limit=MOST_FILES)
     return found
 
 
@@ -56,7 +55,7 @@ def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
     if prefix.count("/") > _DEEPEST:
         raise UnsafePath(f"The folders of the bundle lie more than {_DEEPEST} deep.", remedy=_AGAIN, file=prefix)
     empty = True
-    with os.scandir(folder) as entries:
+    with reading(prefix or str(folder)), os.scandir(folder) as entries:
         for entry in entries:
             empty = False
             path = f"{prefix}{entry.name}"

@@ -105,11 +105,7 @@ def build(  # noqa: PLR0913 - one argument for each option
     """
     built = _built()
     layout.check_version(version)
-    signers = signing.load(keys_folder)
-    if seen := signing.exposed(keys_folder):
-        click.echo(
-            f"warning: others can read or change {layout.named([str(path) for path in seen])}: chmod go= them.", err=True
-        )
+    signers = _signers(keys_folder)
     chosen = list(_models(flags, models, store))
     with carry.stoppable(), _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
@@ -128,6 +124,13 @@ def build(  # noqa: PLR0913 - one argument for each option
         output.print_json({"version": version, "path": str(out)})
     else:
         click.echo(f"The bundle of version {version} is in {out}.")
+
+
+def _signers(folder: Path) -> signing.Keys:
+    signers = signing.load(folder)
+    if seen := signing.exposed(folder):
+        click.echo(f"warning: others can read or change {layout.named(list(map(str, seen)))}: chmod go= them.", err=True)
+    return signers
 
 
 def _built() -> datetime:

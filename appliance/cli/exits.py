@@ -50,14 +50,22 @@ def guarded(command: click.Group, argv: Sequence[str]) -> int:
         click.echo(sentence(exc), err=True)
         return status_of(exc)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has seen enough
+        _print_no_more()  # whoever read our output has seen enough
         return 0
     except Exception as exc:  # noqa: BLE001 - the outermost loop of a command
         known = _of_system(exc)
+        if isinstance(exc, OSError) and exc.filename is None:
+            _print_no_more()
         ours = f"error: Skellig made an error of its own ({type(exc).__name__})."
         click.echo(sentence(known) if known else f"{ours} {_record()} [internal]", err=True)
         return status_of(known) if known else 1
     return status if isinstance(status, int) else 0
+
+
+def _print_no_more() -> None:
+    """Send what is still to be printed nowhere, so that the end of the process does not fail of it once more."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def sentence(error: ApplianceError) -> str:
@@ -66,8 +74,11 @@ def sentence(error: ApplianceError) -> str:
 
 
 def _of_system(exc: Exception) -> ApplianceError | None:
-    if not isinstance(exc, OSError) or not isinstance(exc.filename, str | bytes | os.PathLike):
+    if not isinstance(exc, OSError):
         return None
+    if not isinstance(exc.filename, str | bytes | os.PathLike):
+        known = errors.of_system(exc, "what was to be written")
+        return known if isinstance(known, errors.StorageFault) else None
     return errors.of_system(exc, os.fsdecode(exc.filename).encode(errors="backslashreplace").decode())
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import DigestMismatch, ExtraFile, MalformedMetadata, MissingPart, NotFound, TrustError, UnsafePath
+from appliance.errors import (
+    DigestMismatch,
+    ExtraFile,
+    HostUnfit,
+    MalformedMetadata,
+    MissingPart,
+    NotFound,
+    TrustError,
+    UnsafePath,
+)
 from tests.support.bundles import Host, Workshop, copied, flip, oci_archive
 
 
@@ -197,3 +206,13 @@ def test_an_image_that_is_not_the_one_that_was_named_is_refused(host: Host, work
     with pytest.raises(DigestMismatch, match=r"The image is sha256:[0-9a-f]{64}, and sha256:[0-9a-f]{64} was signed"):
         host.apply(folder)
     assert host.content() == {}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_that_cannot_be_read_is_named(host: Host, spoilt: Path) -> None:
+    (spoilt / "targets" / "image").chmod(0)
+    try:
+        with pytest.raises(HostUnfit, match=r"targets/image/ cannot be used"):
+            host.apply(spoilt)
+    finally:
+        (spoilt / "targets" / "image").chmod(0o755)

@@ -91,6 +91,19 @@ def test_after_a_rollback_the_newer_version_can_be_taken_again(host: Host, bundl
     assert (link(host, "current"), link(host, "previous")) == ("2.0.0", "1.0.0")
 
 
+def test_after_a_rollback_a_mended_version_of_that_number_can_be_taken(
+    host: Host, workshop: Workshop, bundle: Path, second: Path
+) -> None:
+    host.apply(bundle)
+    host.apply(second)
+    host.shelf.rollback()
+    mended = workshop.bundle("2.0.0", built=NOON + 2 * DAY, name="two-mended")
+    assert host.apply(mended).changed
+    assert (host.root / "bundles" / "2.0.0" / "bundle.json").read_bytes() == (
+        mended / "targets" / "bundle.json"
+    ).read_bytes()
+
+
 def test_a_kept_version_that_rotted_is_not_gone_back_to(host: Host, bundle: Path, second: Path) -> None:
     host.apply(bundle)
     host.apply(second)

@@ -96,6 +96,17 @@ def test_a_check_says_whether_what_runs_is_whole(
     assert "1.0.0 is not as it was staged. The bundle has extra, which nobody signed." in capsys.readouterr().err
 
 
+def test_what_was_done_and_cannot_be_said_is_no_error_of_ours(shop: Workshop, out: Path, tmp_path: Path) -> None:
+    argv = ("apply", str(out), "--to", "to", "--trust", "trust", "--key", shop.keys.minisigner.key.line)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", STOPPED.replace("archive.image_id =", "unused ="), "0", *argv]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, cwd=tmp_path, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 10
+    assert ended.stderr.startswith("error: No space is left for what was to be written.")
+    assert (tmp_path / "to" / "current").readlink() == Path("1.0.0")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_apply_leaves_no_staging(shop: Workshop, out: Path, tmp_path: Path, number: signal.Signals) -> None:
     argv = ("apply", str(out), "--to", "to", "--trust", "trust", "--key", shop.keys.minisigner.key.line)
