@@ -81,6 +81,18 @@ def test_what_is_installed_can_be_verified(controller: Controller) -> None:
     assert (played.status, played.changed) == (0, 0), played.said
 
 
+@pytest.mark.parametrize(("harm", "named"), [("echo >>bundle.json", "bundle.json"), ("touch image/more.sh", "more.sh")])
+def test_what_changed_on_the_host_is_named_and_the_same_bundle_puts_it_right(
+    controller: Controller, fake_host: FakeHost, stand_ins: Bundles, harm: str, named: str
+) -> None:
+    fake_host.ssh(f"cd /var/lib/skellig/bundles/current && {harm}")
+    played = controller.play("verify")
+    assert (played.status != 0, named in played.said) == (True, True), played.said
+    assert controller.play("install", skellig_bundle=str(stand_ins["0.1.0"])).status == 0
+    assert controller.play("verify").status == 0
+    assert fake_host.ssh("systemctl is-active skellig") == "active"
+
+
 def test_an_upgrade_serves_the_new_version_with_the_old_data(
     controller: Controller, fake_host: FakeHost, stand_ins: Bundles
 ) -> None:
