@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,16 +60,36 @@ def sealed(tmp_path: Path) -> Iterator[Sealed]:
         subprocess.run(["umount", str(net)], check=True)
 
 
+def started_in(house: Sealed) -> float:
+    """Start the appliance and return after how many seconds it was ready."""
+    began = time.monotonic()
+    up = house.skellig("up", "--json")
+    assert up.returncode == 0, up.stderr
+    assert json.loads(up.stdout)["state"] == "ready"
+    return time.monotonic() - began
+
+
+def lose_packets(house: Sealed) -> None:
+    """Have every packet vanish that goes anywhere else: nobody refuses it, and whoever sends one waits."""
+    inside = ["nsenter", f"--net={house.paths.root / 'net'}"]
+    for version in ("-4", "-6"):
+        subprocess.run([*inside, "ip", version, "route", "add", "default", "dev", "lo"], check=True)
+    call = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
+    waited = subprocess.run([*inside, sys.executable, "-c", call], capture_output=True, text=True, check=False)
+    assert "TimeoutError" in waited.stderr
+
+
 @pytest.mark.timeout(600)
 def test_up_index_search_and_ask_work_where_only_loopback_exists(sealed: Sealed, tmp_path: Path) -> None:
-    """One long walk, because the engines take seconds to load. Its own control comes first: there is no way out."""
+    """One long walk, because the engines take seconds to load. Its own control comes first: there is no way out.
+
+    At its end it starts once more where packets are lost in silence: an appliance once waited there, and said nothing.
+    """
     routes = subprocess.run(
         ["nsenter", f"--net={sealed.paths.root / 'net'}", "ip", "route"], capture_output=True, check=True
     )
     assert routes.stdout == b""
-    up = sealed.skellig("up", "--json")
-    assert up.returncode == 0, up.stderr
-    assert json.loads(up.stdout)["state"] == "ready"
+    alone = started_in(sealed)
 
     code = make_repo(tmp_path, FILES, name="store")
     added = sealed.skellig("repo", "add", str(code), "--vectors", "--json")
@@ -90,3 +112,7 @@ def test_up_index_search_and_ask_work_where_only_loopback_exists(sealed: Sealed,
     structure = json.loads(sealed.skellig("ask", "Where is shelf_of defined?", "--json").stdout)
     assert (structure["kind"], structure["model"]) == ("structure", "")
     assert "store/shelf.py:1" in structure["sentences"][0]["text"]
+
+    assert sealed.skellig("down").returncode == 0
+    lose_packets(sealed)
+    assert started_in(sealed) < 2 * alone + 10, "it waits for something outside"
