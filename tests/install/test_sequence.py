@@ -17,6 +17,29 @@ STATE = (
     " | grep -v -e /data -e /run; podman images --all --no-trunc --format '{{.Id}} {{.Names}}'"
 )
 
+ANSWERS = b"""
+import socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+while True:
+    taken = server.accept()[0]
+    taken.sendall(sys.argv[2].encode())
+    taken.close()
+"""
+ASKS = b"""
+import socket, sys
+try:
+    if sys.argv[1] == "port":
+        asked = socket.create_connection(("127.0.0.1", 7878), timeout=5)
+    else:
+        asked = socket.socket(socket.AF_UNIX)
+        asked.connect(sys.argv[1])
+    print(asked.recv(9).decode() or "nothing")
+except OSError:
+    print("nothing")
+"""
+
 
 def version(host: FakeHost) -> str:
     """Return the version that serves."""
@@ -270,6 +293,23 @@ def test_what_is_installed_again_finds_its_data(controller: Controller, fake_hos
     assert played.status == 0, played.said
     assert fake_host.ssh("cat /var/lib/skellig/data/log").splitlines()[-1] == "0.1.0 started"
     assert "127.0.0.1:7878" in fake_host.ssh("ss -ltn")
+
+
+def test_the_door_leads_to_the_appliance_and_by_no_link_to_another_socket_of_the_host(fake_host: FakeHost) -> None:
+    """What runs in the container can put a link in its socket's place, and the door is opened by root."""
+    own, other = "/var/lib/skellig/run/web.sock", "/run/other.sock"
+
+    def asked(which: str) -> str:
+        return fake_host.ssh(f"python3 - {which}", given=ASKS)
+
+    fake_host.ssh("cat >/tmp/answers.py", given=ANSWERS)
+    for name, path in (("own", own), ("other", other)):
+        fake_host.ssh(f"systemd-run --quiet --unit={name} --collect python3 /tmp/answers.py {path} {name}")
+    await_true(lambda: asked(own) == "own" and asked(other) == "other", seconds=20, what="both answer")
+    assert asked("port") == "own"
+    fake_host.ssh(f"ln -sfn {other} {own}")
+    assert (asked(own), asked("port")) == ("other", "nothing")
+    fake_host.ssh(f"systemctl stop own other; rm -f {own} {other}")
 
 
 def test_a_rollback_serves_the_version_before_with_the_data(
