@@ -103,10 +103,8 @@ def build(  # noqa: PLR0913 - one argument for each option
 
     The time of the build is SOURCE_DATE_EPOCH where that is set; the same inputs and keys then make the same bytes.
     """
-    built = _built()
     layout.check_version(version)
-    signers = _signers(keys_folder)
-    chosen = list(_models(flags, models, store))
+    built, signers, chosen = _built(), _signers(keys_folder), list(_models(flags, models, store))
     with carry.stoppable(), _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
             version=version,
