@@ -33,11 +33,10 @@ class Intake:
         """Take in what is new, and ask for an index of what has moved on."""
         known = {repo.source: repo for repo in self._services.registry.repos()}
         for folder in self._folders():
-            repo = known.get(folder)
-            if repo is None:
-                self._add(folder)
-            elif not repo.error and self._moved(repo):
-                self._services.index(repo.id)
+            try:
+                self._take(folder, known.get(folder))
+            except OSError as exc:  # this folder's alone: the others are looked at
+                self._say("intake.unreadable", folder=display(folder.name), reason=exc.strerror or "")
 
     def keep(self, stop: threading.Event) -> None:
         """Look until *stop* is set."""
@@ -56,6 +55,12 @@ class Intake:
             self._say("intake.unreadable", reason=exc.strerror or "")
             return []
         return [Path(os.path.abspath(self._root / name)) for name in sorted(names)]  # noqa: PTH100 - as the registry has it
+
+    def _take(self, folder: Path, repo: Repo | None) -> None:
+        if repo is None:
+            self._add(folder)
+        elif not repo.error and self._moved(repo):
+            self._services.index(repo.id)
 
     def _add(self, folder: Path) -> None:
         registry = self._services.registry

@@ -129,7 +129,9 @@ def mend(services: Services, *, again: bool = True) -> None:
 
 
 def _is_due(repo: Repo, *, now: float) -> bool:
-    if repo.last_attempt is None or repo.next_attempt is None:
+    if repo.last_attempt is None:
+        return True  # it was added, and whoever did so was cut off before asking for its first index
+    if repo.next_attempt is None:
         return False
     return now >= repo.next_attempt or now < repo.last_attempt  # then the clock was set back
 

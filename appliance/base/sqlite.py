@@ -142,6 +142,7 @@ def _migrate(conn: sqlite3.Connection, migrations: Sequence[str], *, path: Path)
             for statement in _statements(script):
                 conn.execute(statement)
             conn.execute(f"PRAGMA user_version={number}")
+    conn.execute("PRAGMA wal_checkpoint(PASSIVE)")  # so that the file itself says its schema, to whoever only looks at it
 
 
 def _version(conn: sqlite3.Connection) -> int:

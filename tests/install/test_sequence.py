@@ -273,6 +273,53 @@ def test_there_is_no_going_back_past_the_version_that_was_kept(controller: Contr
     assert version(fake_host) == "0.2.0"
 
 
+def test_a_bundle_on_the_host_that_others_can_change_is_not_run(
+    controller: Controller, fake_host: FakeHost, stand_ins: Bundles
+) -> None:
+    fake_host.send(stand_ins["0.2.0"], "/media/open")
+    try:
+        for harm in ("chmod o+w /media/open", "chown 1000 /media/open/installer/skellig-bundle.pyz"):
+            fake_host.ssh(harm)
+            played = controller.play("install", skellig_bundle="/media/open", skellig_bundle_on_host=True)
+            refused(played, because="Others than root can write to /media/open")
+            fake_host.ssh("chmod o-w /media/open")
+    finally:
+        fake_host.ssh("rm -r /media/open")
+
+
+HOSTS_OWN = ("", "/", "/var", "relative/folder", "/var/lib/with blank", "/var/../etc")
+
+
+@pytest.mark.parametrize(
+    ("playbook", "root"), [*(("uninstall", root) for root in HOSTS_OWN), ("install", ""), ("rollback", "/"), ("verify", "/")]
+)
+def test_a_folder_that_is_the_hosts_own_is_refused(
+    controller: Controller, fake_host: FakeHost, stand_ins: Bundles, playbook: str, root: str
+) -> None:
+    before = fake_host.ssh(STATE)
+    played = controller.play(playbook, skellig_bundle=str(stand_ins["0.2.0"]), skellig_root=root, skellig_purge=True)
+    refused(played, because="It has to be an absolute path, two folders deep or more")
+    assert fake_host.ssh(STATE) == before
+
+
+def test_changed_settings_are_applied_also_where_a_run_broke_off_before_the_restart(
+    controller: Controller, fake_host: FakeHost, stand_ins: Bundles
+) -> None:
+    def started() -> str:
+        return fake_host.ssh("podman inspect skellig --format '{{.State.StartedAt}}'")
+
+    bundle, files = str(stand_ins["0.2.0"]), "/etc/containers/systemd/skellig.container /var/lib/skellig/etc/skellig.toml"
+    fake_host.ssh(f"tar --create --file /root/before.tar --absolute-names {files}")
+    before = started()
+    assert controller.play("install", skellig_bundle=bundle, skellig_settings={"chat": {"threads": 1}}).status == 0
+    assert (changed := started()) != before
+    fake_host.ssh("tar --extract --file /root/before.tar --absolute-names")
+    assert controller.play("install", skellig_bundle=bundle).status == 0
+    assert started() != changed
+    played = controller.play("install", skellig_bundle=bundle)
+    assert (played.status, played.changed) == (0, 0), played.said
+
+
 def test_an_uninstall_keeps_the_data_and_removes_all_else(controller: Controller, fake_host: FakeHost) -> None:
     played = controller.play("uninstall")
     assert played.status == 0, played.said

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from appliance.codeintel.registry import Repo
 from appliance.intake import Intake
 from appliance.services import Services
 from tests.support.appliance import make_services, working
@@ -86,6 +87,25 @@ def test_a_broken_repository_is_listed_with_its_fault_and_the_others_go_on(
         intake.look()
     found = {repo.name: repo.error for repo in services.registry.repos()}
     assert (bool(found["broken"]), found["whole"]) == (True, "")
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_no_other_from_being_taken(
+    services: Services, root: Path, intake: Intake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        make_repo(root, {"a.py": "x = 1\n"}, name=name)
+    take = Intake._take  # root may read everything, so that the refusal is made here
+
+    def refusing(self: Intake, folder: Path, repo: Repo | None) -> None:
+        if folder.name == "b":
+            raise PermissionError(13, "Permission denied")
+        take(self, folder, repo)
+
+    monkeypatch.setattr(Intake, "_take", refusing)
+    with capture_logs() as logs:
+        intake.look()
+    assert names(services) == ["a", "c"]
+    assert [line["folder"] for line in logs if line["event"] == "intake.unreadable"] == ["b"]
 
 
 def test_a_taken_name_and_a_missing_directory_are_said_once(

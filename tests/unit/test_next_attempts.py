@@ -50,6 +50,14 @@ def at(services: Services, moment: float | None) -> Services:
     return replace(services, clock=FakeClock(now=moment))
 
 
+def test_a_repo_that_was_added_and_never_asked_for_is_asked_for_once(services: Services, tmp_path: Path) -> None:
+    """Between the two its worker may be killed, or the disk be full."""
+    add(services, tmp_path, "new")
+    mend(services)
+    mend(services, again=False)
+    assert [attempt(services) for _ in range(2)] == ["new", None]
+
+
 def test_a_repo_that_failed_is_asked_for_once_it_is_due_and_not_before(services: Services, tmp_path: Path) -> None:
     """A disk comes back, or is no longer full, without anybody at the console."""
     ill, well = add(services, tmp_path, "ill"), add(services, tmp_path, "well")

@@ -38,6 +38,27 @@ def test_every_variable_that_a_role_reads_is_in_its_argument_specs_and_in_the_re
     assert {name for name in wanted if f"| `{name}` |" not in readme} == set()
 
 
+def own_variables(text: str) -> Iterator[str]:
+    """Give the names of the variables that tasks have for themselves."""
+    inside = ""
+    for line in text.splitlines():
+        if begun := re.match(r"( +)vars:", line):
+            inside = begun[1] + "  "
+        elif inside and (named := re.match(rf"{inside}(skellig_\w+):", line)):
+            yield named[1]
+        elif not line.startswith(inside):
+            inside = ""
+
+
+def test_no_task_registers_what_another_has_as_a_variable_of_its_own() -> None:
+    """What is registered stays, and goes before the variable: an image that was to be kept was removed so."""
+    texts = [text for role in ROLES for text in sources(role)]
+    registered = {name for text in texts for name in re.findall(r"register: (skellig_\w+)", text)}
+    own = {name for text in texts for name in own_variables(text)}
+    assert "skellig_kept" in own
+    assert registered & own == set()
+
+
 def test_every_volume_has_a_label_for_selinux() -> None:
     """Without one an enforcing host cannot read a single file of it."""
     unit = (ANSIBLE / "roles" / "appliance" / "templates" / "skellig.container.j2").read_text()

@@ -1,6 +1,7 @@
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ def test_migrations_run_once_each_and_in_order(tmp_path: Path) -> None:
     assert conn.execute("SELECT y FROM b").fetchall()[0]["y"] == 1
     assert conn.execute("PRAGMA user_version").fetchone()[0] == 2
     conn.close()
+
+
+def test_the_file_itself_says_its_schema_while_the_database_is_open(tmp_path: Path) -> None:
+    """Who looks at it before an upgrade or a rollback reads bytes 60 to 63, and not the log beside it."""
+    path = tmp_path / "t.db"
+    sqlite.connect(path, migrations=["CREATE TABLE a (x);"]).close()
+    with closing(sqlite.connect(path, migrations=["CREATE TABLE a (x);", "CREATE TABLE b (x);"])):
+        assert int.from_bytes(path.read_bytes()[60:64], "big") == 2
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
