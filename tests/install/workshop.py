@@ -31,7 +31,7 @@ _APPLETS: Final = ("cat", "ls", "rm", "sh", "sleep", "test")
 def stand_in(place: Path, *, fake_host: str, version: str, broken: bool = False) -> str:
     """Return a small image that keeps the run contract, made of the fake host's busybox; a *broken* one is never ready."""
     tree = place / f"{version}.tar"
-    name = f"localhost/skellig:{version}"
+    name = f"localhost/skellig-stand-in:{version}"  # never the name of the real one, which lies in the same storage
     with tarfile.open(tree, "w") as made:
         for folder in ("bin", "tmp", "etc/skellig", "run/skellig", "srv/models", "srv/repos", "var/lib/skellig"):
             _add(made, folder, kind=tarfile.DIRTYPE)
@@ -50,7 +50,7 @@ def relabelled(image: str, *, version: str) -> str:
     """Return the name of an image like *image* that has another label, and so an id of its own, as a next version would."""
     made = podman.run("create", "--network=none", image)
     try:
-        name = f"localhost/skellig:{version}"
+        name = f"localhost/skellig-next:{version}"
         podman.run("commit", "--quiet", "--format=oci", f"--change=LABEL version={version}", made, name, seconds=600)
     finally:
         podman.run("rm", made)
