@@ -105,7 +105,8 @@ def mend(services: Services, *, again: bool = True) -> None:
     noted in the registry.
     """
     for repo in services.registry.repos():
-        if _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True):
+        due = _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True)
+        if due or _was_never_asked_for(services, repo):
             services.index(repo.id)
         try:
             info = services.generations.published(repo.id).info
@@ -128,10 +129,13 @@ def mend(services: Services, *, again: bool = True) -> None:
             services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
 
 
+def _was_never_asked_for(services: Services, repo: Repo) -> bool:
+    """Return whether who added *repo* was cut off before its first index; one that somebody stopped stays stopped."""
+    return repo.last_attempt is None and not services.jobs.list(kind="index", key=repo.id, limit=1)
+
+
 def _is_due(repo: Repo, *, now: float) -> bool:
-    if repo.last_attempt is None:
-        return True  # it was added, and whoever did so was cut off before asking for its first index
-    if repo.next_attempt is None:
+    if repo.last_attempt is None or repo.next_attempt is None:
         return False
     return now >= repo.next_attempt or now < repo.last_attempt  # then the clock was set back
 

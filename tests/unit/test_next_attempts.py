@@ -58,6 +58,13 @@ def test_a_repo_that_was_added_and_never_asked_for_is_asked_for_once(services: S
     assert [attempt(services) for _ in range(2)] == ["new", None]
 
 
+def test_a_first_index_that_somebody_stopped_stays_stopped(services: Services, tmp_path: Path) -> None:
+    services.jobs.cancel(services.index(add(services, tmp_path, "new").id).id)
+    for again in (True, False):
+        mend(services, again=again)
+    assert attempt(services) is None
+
+
 def test_a_repo_that_failed_is_asked_for_once_it_is_due_and_not_before(services: Services, tmp_path: Path) -> None:
     """A disk comes back, or is no longer full, without anybody at the console."""
     ill, well = add(services, tmp_path, "ill"), add(services, tmp_path, "well")
