@@ -91,6 +91,30 @@ class Engine(Protocol):
         """Give back everything; the engine cannot be started again."""
 
 
+class Stated:
+    """What every engine of ours tells of itself; whoever is one sets it as it learns it."""
+
+    def __init__(self, info: EngineInfo) -> None:
+        self._info = info
+        self._health = EngineHealth("loading", "The model is being loaded.", info.model)
+        self._capabilities = Capabilities()
+
+    @property
+    def info(self) -> EngineInfo:
+        """What is loaded, or about to be."""
+        return self._info
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the probe at the start found."""
+        return self._capabilities
+
+    @property
+    def health(self) -> EngineHealth:
+        """``loading``, ``ready`` or ``failed``."""
+        return self._health
+
+
 def seen(deltas: Sequence[ChatDelta]) -> Capabilities:
     """Return what a chat engine can do, by what it answered to `PROBE`.
 

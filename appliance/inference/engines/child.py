@@ -24,7 +24,16 @@ from appliance.base.budget import Deadline
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, DeadlineExceeded, EngineUnavailable, InvalidInput
 from appliance.inference import wire
-from appliance.inference.engines.base import LOAD_SECONDS, PROBE, Capabilities, EngineHealth, EngineInfo, Priority, seen
+from appliance.inference.engines.base import (
+    LOAD_SECONDS,
+    PROBE,
+    Capabilities,
+    EngineHealth,
+    EngineInfo,
+    Priority,
+    Stated,
+    seen,
+)
 from appliance.inference.engines.program import OFFLINE
 from appliance.inference.unix import connected, event_data
 
@@ -38,7 +47,7 @@ class _Tokens(msgspec.Struct):
     tokens: list[int]
 
 
-class ChildEngine(ABC):
+class ChildEngine(Stated, ABC):
     """One model in a child. A kind of engine says how its child is started, asked and understood.
 
     *socket* is the engine's own; the child's lies beside it.
@@ -49,28 +58,11 @@ class ChildEngine(ABC):
     remedy: ClassVar[str] = "`skellig model verify` checks its file."
 
     def __init__(self, info: EngineInfo, *, socket: Path) -> None:
-        self._info = info
+        super().__init__(info)
         self._socket = socket.with_suffix(".child.sock")
         self._child: subprocess.Popen[bytes] | None = None
         self._listener: threading.Thread | None = None
         self._said: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
-        self._health = EngineHealth("loading", "The model is being loaded.", info.model)
-        self._capabilities = Capabilities()
-
-    @property
-    def info(self) -> EngineInfo:
-        """What is loaded, or about to be."""
-        return self._info
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the probe at the start found."""
-        return self._capabilities
-
-    @property
-    def health(self) -> EngineHealth:
-        """``loading``, ``ready`` or ``failed``."""
-        return self._health
 
     async def start(self) -> None:
         """Start the child, wait until the model is loaded, and probe it."""

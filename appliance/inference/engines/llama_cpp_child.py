@@ -17,14 +17,14 @@ import numpy.typing as npt
 from appliance.base import log, proc
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, EngineUnavailable, InvalidInput
-from appliance.inference.engines.base import PROBE, Capabilities, EngineHealth, EngineInfo, Priority, seen
+from appliance.inference.engines.base import PROBE, Capabilities, EngineHealth, EngineInfo, Priority, Stated, seen
 from appliance.inference.engines.lanes import Lanes
 from appliance.inference.engines.llama_cpp_model import LlamaModel
 from appliance.inference.engines.llama_parameters import FAULT, Parameters
 from appliance.inference.engines.program import leave, run
 
 
-class LlamaCpp:
+class LlamaCpp(Stated):
     """One model, asked by one request at a time; further ones wait in the order in which they came.
 
     An embedder is loaded once for each lane, its weights shared: a query never waits for an indexer's text.
@@ -32,27 +32,10 @@ class LlamaCpp:
 
     def __init__(self, asked: Parameters) -> None:
         self._asked = asked
-        self._info = EngineInfo("embed" if asked.dimensions else "chat", asked.alias, asked.context, asked.dimensions)
+        super().__init__(EngineInfo("embed" if asked.dimensions else "chat", asked.alias, asked.context, asked.dimensions))
         self._lanes = Lanes()
         self._turn = asyncio.Lock()
         self._models: dict[Priority, LlamaModel] = {}
-        self._health = EngineHealth("loading", "The model is being loaded.", asked.alias)
-        self._capabilities = Capabilities()
-
-    @property
-    def info(self) -> EngineInfo:
-        """What is loaded, or about to be."""
-        return self._info
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the probe at the start found."""
-        return self._capabilities
-
-    @property
-    def health(self) -> EngineHealth:
-        """``loading`` or ``ready``."""
-        return self._health
 
     async def start(self) -> None:
         """Load the model and probe it; raise `EngineUnavailable` or `HostUnfit` when it cannot work here."""

@@ -13,14 +13,14 @@ import tokenizers
 
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.errors import EngineUnavailable, InvalidInput
-from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo, Priority
+from appliance.inference.engines.base import Capabilities, EngineHealth, EngineInfo, Priority, Stated
 from appliance.inference.engines.lanes import Lanes
 from appliance.inference.engines.program import Options, leave, main
 
 _MAX_CHARACTERS = 16_384  # far beyond any window, so that one huge text does not cost its whole length
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Stated):
     """One sentence encoder: requests take turns text by text, and a query never waits for an indexer's texts, not even one.
 
     With one thread, the default, a pass runs in the lane's own thread and has its niceness; the further threads of a wider
@@ -31,30 +31,13 @@ class OnnxEmbedder:
     """
 
     def __init__(self, info: EngineInfo, *, model: Path, tokenizer: Path, threads: int) -> None:
-        self._info = info
+        super().__init__(info)
         self._model = model
         self._tokenizer_file = tokenizer
         self._threads = threads
         self._lanes = Lanes()
         self._session: onnxruntime.InferenceSession | None = None
         self._tokenizer: tokenizers.Tokenizer | None = None
-        self._health = EngineHealth("loading", "The model is being loaded.", info.model)
-        self._capabilities = Capabilities()
-
-    @property
-    def info(self) -> EngineInfo:
-        """What is loaded, or about to be."""
-        return self._info
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the probe at the start found."""
-        return self._capabilities
-
-    @property
-    def health(self) -> EngineHealth:
-        """``loading``, ``ready`` or ``failed``."""
-        return self._health
 
     async def start(self) -> None:
         """Load model and tokenizer, and embed one text; raise `EngineUnavailable` when its vectors have another length."""
