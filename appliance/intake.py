@@ -63,14 +63,23 @@ class Intake:
             self._services.index(repo.id)
 
     def _add(self, folder: Path) -> None:
-        registry = self._services.registry
         try:
-            repo = registry.add_repo(registry.project(DEFAULT_PROJECT).id, folder, probe=False)
+            repo = self._added(folder)
         except (Conflict, InvalidInput) as exc:
             self._say("intake.refused", folder=display(folder.name), reason=exc.message)
             return
         self._services.index(repo.id)
         _log.info("intake.added", repo=repo.id, name=repo.name)
+
+    def _added(self, folder: Path) -> Repo:
+        registry = self._services.registry
+        project = registry.project(DEFAULT_PROJECT).id
+        try:
+            return registry.add_repo(project, folder, probe=False)
+        except Conflict:
+            if not folder.name.endswith(".git"):
+                raise
+            return registry.add_repo(project, folder, name=display(folder.name), probe=False)  # `a` stands beside `a.git`
 
     def _moved(self, repo: Repo) -> bool:
         generations = self._services.generations

@@ -62,6 +62,16 @@ def test_what_is_dropped_is_indexed_and_indexed_again_when_it_moves_on(
     assert services.generations.published(services.registry.repo("tool").id).info.files == 2
 
 
+def test_a_bare_repository_beside_a_folder_of_its_name_keeps_its_ending(
+    services: Services, root: Path, intake: Intake
+) -> None:
+    make_repo(root, {"a.py": "x = 1\n"}, name="tool")
+    make_repo(root, {"a.py": "y = 1\n"}, name="tool.git", bare=True)
+    for _ in range(2):
+        intake.look()
+        assert names(services) == ["tool", "tool.git"]
+
+
 def test_what_is_still_being_copied_or_leads_elsewhere_is_passed_over(
     services: Services, root: Path, intake: Intake, tmp_path: Path
 ) -> None:
