@@ -1,0 +1,117 @@
+"""How values move through one blob: terms for what expressions can be, and what the code does with them.
+
+A front end for each language makes a `Flow` from a syntax tree, once a blob; `resolve` reads the flows of a whole
+repository together and says what calls what. After the assignment graph of PyCG (Salis et al., ICSE 2021), but with the
+flow inside a function worked out beforehand: a term is what a variable holds where it is read, not all it ever holds.
+"""
+
+from enum import IntEnum
+from typing import Final, Literal
+
+import msgspec
+
+ScopeKind = Literal["module", "class", "function", "lambda"]
+SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get"]
+UNKNOWN: Final = 0  # the term of what cannot be told
+
+
+class Op(IntEnum):
+    """What a term is. ``a`` and ``b`` are terms unless it is said otherwise."""
+
+    UNKNOWN = 0
+    CONST = 1  # text: the type, and for short strings and integers the value: "str:name", "int:3", "float"
+    READ = 2  # a: a scope, text: one of its names, read from elsewhere
+    BUILTIN = 3  # text: a name that no scope binds
+    PARAM = 4  # a: a scope, b: which of its parameters
+    ATTR = 5  # text of a
+    CALL = 6  # a: a site
+    ITEM = 7  # a[b]
+    NEXT = 8  # what an iteration over a yields; b: its site
+    ENTER = 9  # what `with a` binds; b: its site
+    DEF = 10  # a: the scope of a class, function or lambda
+    MAKE = 11  # a container; text: its type, items: key and value in turn, the key UNKNOWN where any fits
+    IMPORT = 12  # text: a module, with leading dots if it is relative
+    FROM = 13  # text: a module, name: what is taken from it
+    JOIN = 14  # any of items
+    ELSE = 15  # a, and b where nothing is known of a
+    INSTANCE = 16  # an instance of the type a
+    SLICE = 17  # a from place b (no term) on
+
+
+class Term(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What an expression can be. Equal terms of a blob are one."""
+
+    op: int
+    a: int = 0
+    b: int = 0
+    text: str = ""
+    name: str = ""
+    items: tuple[int, ...] = ()
+
+
+class Param(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A parameter. ``star`` is "*" or "**" for one that takes the rest."""
+
+    name: str
+    default: int = UNKNOWN
+    type: int = UNKNOWN
+    star: str = ""
+
+
+class FlowScope(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A module, class, function or lambda. The first scope of a flow is its module.
+
+    ``names`` is what each name holds at the end of a module or class, and everything that it ever holds in a function.
+    """
+
+    kind: ScopeKind
+    name: str
+    parent: int
+    line: int
+    params: tuple[Param, ...] = ()
+    names: dict[str, int] = {}
+    result: int = UNKNOWN
+    type: int = UNKNOWN  # of the result, as it is declared
+    yields: int = UNKNOWN
+    bases: tuple[int, ...] = ()
+    marks: tuple[str, ...] = ()  # last names of its decorators
+    generator: bool = False
+
+
+class Site(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A place where something is called. An argument's name is "" for one by position, "*" or "**" for a splat."""
+
+    kind: SiteKind
+    scope: int
+    function: int
+    line: int
+    arguments: tuple[tuple[str, int], ...] = ()
+
+
+class Store(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """``base.name = value``, or ``base[key] = value`` where the name is empty."""
+
+    base: int
+    value: int
+    name: str = ""
+    key: int = UNKNOWN
+
+
+class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An attribute that is read. ``term`` is its term."""
+
+    scope: int
+    term: int
+    line: int
+
+
+class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One blob. ``cut`` says that something was nested too deeply to be followed."""
+
+    terms: tuple[Term, ...]
+    scopes: tuple[FlowScope, ...]
+    sites: tuple[Site, ...] = ()
+    stores: tuple[Store, ...] = ()
+    reads: tuple[Read, ...] = ()
+    stars: tuple[str, ...] = ()  # modules all of whose names are imported
+    cut: bool = False

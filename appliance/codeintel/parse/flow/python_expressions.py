@@ -1,0 +1,381 @@
+"""Python's expressions: from nodes of the syntax tree to terms."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from tree_sitter import Node
+
+from appliance.codeintel.flow import UNKNOWN, Op, Param, Read
+from appliance.codeintel.parse.flow.builder import Builder, OpenScope
+from appliance.codeintel.parse.flow.env import Env
+
+_DEEPEST: Final = 120  # calls of this module's functions, about three a level
+_LONGEST_KEY: Final = 60
+_LONGEST_START: Final = 9
+_LONGEST_SHOWN: Final = 64  # items of a container
+_SCALARS: Final = {
+    "float": "float", "true": "bool", "false": "bool", "none": "None", "ellipsis": "ellipsis", "not_operator": "bool",
+    "comparison_operator": "bool",
+}  # fmt: skip
+_DISPLAYS: Final = {"list": "list", "tuple": "tuple", "set": "set", "expression_list": "tuple", "pattern_list": "tuple"}
+_COMPREHENSIONS: Final = {
+    "list_comprehension": "list", "set_comprehension": "set", "generator_expression": "list",
+    "dictionary_comprehension": "dict",
+}  # fmt: skip
+
+
+class Expressions:
+    """Reads expressions in the scope and environment that it stands in."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.builder = Builder()
+        self.scope = 0
+        self.env = Env(self.builder)
+        self._depth = 0
+
+    def text(self, node: Node) -> str:
+        """Return the source of *node*."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def read(self, node: Node | None) -> int:
+        """Return the term of *node*, an expression, and note what is called in it."""
+        if node is None:
+            return UNKNOWN
+        reader = self._READERS.get(node.type)
+        if self._depth > _DEEPEST:
+            self.builder.cut = True
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return reader(self, node) if reader else self._inside(node)
+        finally:
+            self._depth -= 1
+
+    def named(self, name: str) -> int:
+        """Return the term of what *name* holds here."""
+        held = self.env.get(name)
+        return self.builder.term(Op.READ, self.scope, text=name) if held is None else held
+
+    def path(self, node: Node | None) -> str:
+        """Return the path that *node* spells, such as ``self.x`` or ``d["a"]``, or "" if it is none."""
+        tail = ""
+        while node is not None:
+            kind = node.type
+            if kind == "identifier":
+                return self.text(node) + tail
+            if kind == "attribute":
+                attribute = node.child_by_field_name("attribute")
+                tail = f".{self.text(attribute)}{tail}" if attribute else ""
+                node = node.child_by_field_name("object")
+            elif kind == "subscript":
+                key = self._key(node.child_by_field_name("subscript"))
+                if not key:
+                    return ""
+                tail = f"[{key}]{tail}"
+                node = node.child_by_field_name("value")
+            else:
+                return ""
+        return ""
+
+    def call(self, node: Node) -> int:
+        """Read a call: its function, its arguments, and what it does to what is known of them."""
+        function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        callee = self.read(function)
+        arguments = self._arguments(given)
+        site = self.builder.site("call", self.scope, callee, node.start_point.row + 1, arguments)
+        self._touch(function, given, arguments)
+        return self.builder.term(Op.CALL, site)
+
+    def _arguments(self, given: Node | None) -> list[tuple[str, int]]:
+        if given is None:
+            return []
+        if given.type == "generator_expression":
+            return [("", self.read(given))]
+        found = []
+        for child in given.named_children:
+            kind = child.type
+            if kind == "keyword_argument":
+                name = child.child_by_field_name("name")
+                found.append((self.text(name) if name else "", self.read(child.child_by_field_name("value"))))
+            elif kind in {"list_splat", "dictionary_splat"}:
+                found.append(("*" if kind == "list_splat" else "**", self._inside(child)))
+            elif kind != "comment":
+                found.append(("", self.read(child)))
+        return found
+
+    def _touch(self, function: Node | None, given: Node | None, arguments: Sequence[tuple[str, int]]) -> None:
+        """Forget what a call may change: what lies below its receiver and below its arguments."""
+        receiver = function.child_by_field_name("object") if function and function.type == "attribute" else None
+        name = function.child_by_field_name("attribute") if receiver and function else None
+        if receiver and name and self.text(name) == "update" and self._update(receiver, arguments):
+            return
+        for node in [receiver, *(given.named_children if given else [])] if self.env.paths else ():
+            if node is not None and (path := self.path(node)):
+                self.env.forget_below(path)
+
+    def _update(self, receiver: Node, arguments: Sequence[tuple[str, int]]) -> bool:
+        """Let ``d.update({"a": x})`` do what it says; return whether it is of that form."""
+        path = self.path(receiver)
+        shown = self.builder.entries(arguments[0][1]) if path and len(arguments) == 1 else {}
+        if shown:
+            base = self.read(receiver)
+        for key, value in shown.items():
+            plain = self.builder.term(Op.ITEM, base, self.builder.term(Op.CONST, text=key))
+            self.env.set_path(f"{path}[{key}]", value, plain=plain)
+        return bool(shown)
+
+    def _key(self, node: Node | None) -> str:
+        """Return how a constant key is called, "" for one that is not constant."""
+        if node is None or node.end_byte - node.start_byte > _LONGEST_KEY:
+            return ""
+        if node.type == "integer":
+            return f"int:{self.text(node)}"
+        if node.type == "string" and _is_plain(node):
+            value = self.text(node).lstrip("rRbBuU").strip("\"'")
+            return f"str:{value}" if value else ""
+        return ""
+
+    def _identifier(self, node: Node) -> int:
+        return self.named(self.text(node))
+
+    def _attribute(self, node: Node) -> int:
+        base = self.read(node.child_by_field_name("object"))
+        attribute = node.child_by_field_name("attribute")
+        if attribute is None:
+            return UNKNOWN
+        term = self.builder.term(Op.ATTR, base, text=self.text(attribute))
+        self.builder.reads.append(Read(self.scope, term, attribute.start_point.row + 1))
+        return self._known(node, term)
+
+    def _subscript(self, node: Node) -> int:
+        base = self.read(node.child_by_field_name("value"))
+        keys = node.children_by_field_name("subscript")
+        if len(keys) == 1 and keys[0].type == "slice":
+            return self._slice(base, keys[0])
+        read = [self.read(key) for key in keys]
+        key = read[0] if len(read) == 1 else UNKNOWN
+        return self._known(node, self.builder.term(Op.ITEM, base, key))
+
+    def _slice(self, base: int, node: Node) -> int:
+        for child in node.named_children:
+            self.read(child)
+        shown = node.children[0] if node.children else None
+        key = self._key(shown) if shown and shown.type == "integer" else ""
+        start = int(key[4:]) if key[4:].isdigit() and len(key) <= _LONGEST_START else 0
+        return self.builder.term(Op.SLICE, base, start)
+
+    def _known(self, node: Node, plain: int) -> int:
+        """Return what the path that *node* spells holds, if that is known here, else *plain*."""
+        if not self.env.paths or not (path := self.path(node)):
+            return plain
+        held = self.env.get(path)
+        return plain if held is None else held
+
+    def _string(self, node: Node) -> int:
+        if not _is_plain(node):
+            self._inside(node)
+            return self.builder.term(Op.CONST, text="str")
+        return self.builder.term(Op.CONST, text=self._key(node) or "str")
+
+    def _strings(self, node: Node) -> int:
+        self._inside(node)
+        return self.builder.term(Op.CONST, text="str")
+
+    def _integer(self, node: Node) -> int:
+        return self.builder.term(Op.CONST, text=self._key(node) or "int")
+
+    def _scalar(self, node: Node) -> int:
+        self._inside(node)
+        return self.builder.term(Op.CONST, text=_SCALARS[node.type])
+
+    def _display(self, node: Node) -> int:
+        items: list[int] = []
+        place = 0
+        for child in node.named_children:
+            if child.type == "comment":
+                continue
+            if child.type == "list_splat":
+                items += (UNKNOWN, self.builder.term(Op.ITEM, self._inside(child), UNKNOWN))
+                place = -1
+                continue
+            key = self.builder.term(Op.CONST, text=f"int:{place}") if place >= 0 else UNKNOWN
+            items += (key, self.read(child))
+            place += place >= 0
+        return self._made(_DISPLAYS[node.type], node, items)
+
+    def _dictionary(self, node: Node) -> int:
+        items: list[int] = []
+        for child in node.named_children:
+            if child.type == "pair":
+                items += (self.read(child.child_by_field_name("key")), self.read(child.child_by_field_name("value")))
+            elif child.type == "dictionary_splat":
+                items += (UNKNOWN, self.builder.term(Op.ITEM, self._inside(child), UNKNOWN))
+        return self._made("dict", node, items)
+
+    def _made(self, kind: str, node: Node, items: list[int]) -> int:
+        """Return the term of a container: of the place where it is made, so that what is put in later is told apart.
+
+        Of a long one only what is no constant is kept, at any place: tables of data are nothing that is called.
+        """
+        if len(items) > 2 * _LONGEST_SHOWN:
+            kept = dict.fromkeys(value for value in items[1::2] if not self.builder.is_constant(value))
+            items = [each for value in list(kept)[:_LONGEST_SHOWN] for each in (UNKNOWN, value)]
+        return self.builder.term(Op.MAKE, text=kind, name=str(node.start_byte), items=tuple(items))
+
+    def _comprehension(self, node: Node) -> int:
+        outer, self.env = self.env, self.env.loop()
+        body = node.child_by_field_name("body")
+        for clause in node.named_children:
+            if clause.type == "for_in_clause":
+                left, right = clause.child_by_field_name("left"), clause.child_by_field_name("right")
+                self.assign(left, self.iterated(self.read(right), clause))
+            elif clause.type == "if_clause":
+                self._inside(clause)
+        if body is not None and body.type == "pair":
+            key, value = self.read(body.child_by_field_name("key")), self.read(body.child_by_field_name("value"))
+        else:
+            key, value = UNKNOWN, self.read(body)
+        self.env.close()
+        self.env = outer
+        return self._made(_COMPREHENSIONS[node.type], node, [key, value])
+
+    def iterated(self, over: int, node: Node) -> int:
+        """Return the term of what an iteration over *over* yields."""
+        site = self.builder.site("iter", self.scope, over, node.start_point.row + 1)
+        return self.builder.term(Op.NEXT, over, site)
+
+    def _lambda(self, node: Node) -> int:
+        within = self.builder.scopes[self.scope]
+        within.lambdas += 1
+        params = self.parameters(node.child_by_field_name("parameters"))
+        scope = self.enter(OpenScope("lambda", f"<lambda{within.lambdas}>", self.scope, node.start_point.row + 1, params))
+        outer, outer_scope = self.env, self.scope
+        self.scope, self.env = scope, Env(self.builder)
+        self.take_parameters(scope)
+        self.builder.scopes[scope].results.append(self.read(node.child_by_field_name("body")))
+        self.scope, self.env = outer_scope, outer
+        return self.builder.term(Op.DEF, scope)
+
+    def enter(self, scope: OpenScope) -> int:
+        """Add *scope* and return its number."""
+        self.builder.scopes.append(scope)
+        return len(self.builder.scopes) - 1
+
+    def parameters(self, node: Node | None) -> tuple[Param, ...]:
+        """Return the parameters listed in *node*, their defaults and types read where the function stands."""
+        return tuple(param for child in (node.named_children if node else []) if (param := self._parameter(child)))
+
+    def _parameter(self, node: Node) -> Param | None:
+        kind = node.type
+        if kind == "identifier":
+            return Param(self.text(node))
+        if kind in {"default_parameter", "typed_default_parameter"}:
+            name, declared = node.child_by_field_name("name"), self.declared(node.child_by_field_name("type"))
+            return Param(self.text(name) if name else "", self.read(node.child_by_field_name("value")), declared)
+        if kind == "typed_parameter":
+            inner = self._parameter(node.named_children[0])
+            declared = self.declared(node.child_by_field_name("type"))
+            return inner and Param(inner.name, inner.default, declared, inner.star)
+        if kind in {"list_splat_pattern", "dictionary_splat_pattern"}:
+            star = "*" if kind == "list_splat_pattern" else "**"
+            return Param(self.text(node).lstrip("*"), star=star)
+        if kind == "keyword_separator":
+            return Param("", star="*")
+        return None
+
+    def take_parameters(self, scope: int) -> None:
+        """Let each parameter's name hold it at the start of *scope*."""
+        for place, param in enumerate(self.builder.scopes[scope].params):
+            if param.name:
+                term = self.builder.term(Op.PARAM, scope, place)
+                self.builder.bind(scope, param.name, term)
+                self.env.set(param.name, term)
+
+    def _either(self, node: Node) -> int:
+        """Read ``a if c else b``, ``a or b``: any of the operands that the value can be."""
+        read = [self.read(child) for child in node.named_children]
+        if node.type == "conditional_expression" and len(read) == 3:
+            del read[1]
+        return self.builder.join(read)
+
+    def _binary(self, node: Node) -> int:
+        operands = []
+        at: Node | None = node
+        while at is not None and at.type == "binary_operator":  # a long sum leans to the left
+            operands.append(at.child_by_field_name("right"))
+            at = at.child_by_field_name("left")
+        read = [self.read(operand) for operand in (at, *reversed(operands))]
+        return read[0] if self.builder.is_text(read[0]) else UNKNOWN
+
+    def _parenthesized(self, node: Node) -> int:
+        term = UNKNOWN
+        for child in node.named_children:
+            if child.type != "comment":
+                term = self.read(child)
+        return term
+
+    def _walrus(self, node: Node) -> int:
+        term = self.read(node.child_by_field_name("value"))
+        self.assign(node.child_by_field_name("name"), term)
+        return term
+
+    def _yield(self, node: Node) -> int:
+        scope = self.builder.scopes[self.scope]
+        scope.generator = True
+        term = self._inside(node)
+        source = any(child.type == "from" for child in node.children)
+        scope.yields.append(self.iterated(term, node) if source else term)
+        return UNKNOWN
+
+    def _inside(self, node: Node) -> int:
+        """Read everything in *node*; return the term of the last thing."""
+        term = UNKNOWN
+        for child in node.named_children:
+            term = self.read(child)
+        return term
+
+    def _nothing(self, _: Node) -> int:
+        return UNKNOWN
+
+    def assign(self, target: Node | None, term: int) -> None:
+        """Let *target* hold *term*; statements say how."""
+        raise NotImplementedError
+
+    def declared(self, node: Node | None) -> int:
+        """Return the term of an instance of the type that *node* names; types say how."""
+        raise NotImplementedError
+
+    _READERS: ClassVar[dict[str, Callable[["Expressions", Node], int]]] = {
+        "identifier": _identifier,
+        "attribute": _attribute,
+        "call": call,
+        "subscript": _subscript,
+        "string": _string,
+        "concatenated_string": _strings,
+        "integer": _integer,
+        "lambda": _lambda,
+        "dictionary": _dictionary,
+        "conditional_expression": _either,
+        "boolean_operator": _either,
+        "binary_operator": _binary,
+        "parenthesized_expression": _parenthesized,
+        "named_expression": _walrus,
+        "yield": _yield,
+        "comment": _nothing,
+        "type": _nothing,
+        "slice": _inside,
+        **dict.fromkeys(_SCALARS, _scalar),
+        **dict.fromkeys(_DISPLAYS, _display),
+        **dict.fromkeys(_COMPREHENSIONS, _comprehension),
+    }
+
+
+def _is_plain(node: Node) -> bool:
+    return all(child.type != "interpolation" for child in node.named_children)
+
+
+def first(node: Node) -> Node | None:
+    """Return the first named child of *node*, or None if it has none."""
+    named = node.named_children
+    return named[0] if named else None

@@ -1,0 +1,192 @@
+"""What calls give: results of functions, instances of classes, and what a few builtins make of their arguments."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from appliance.codeintel.flow import UNKNOWN, Op, Param
+from appliance.codeintel.resolve import outside
+from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.values import (
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Generator,
+    Instance,
+    Method,
+    Passed,
+    Results,
+    Super,
+    Value,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from appliance.codeintel.resolve.evaluate import Evaluator
+
+Arguments = Sequence[tuple[str, Values]]
+_SAME: Final = frozenset({
+    "builtins.iter", "builtins.list", "builtins.tuple", "builtins.set", "builtins.reversed", "builtins.sorted",
+    "builtins.frozenset", "builtins.dict",
+})  # fmt: skip
+_FIRST: Final = frozenset({"functools.partial", "copy.copy", "copy.deepcopy", "asyncio.create_task"})
+
+
+class Calls:
+    """Works out what calls give."""
+
+    def __init__(self, evaluator: "Evaluator") -> None:
+        self._values = evaluator
+
+    def called(self, values: Values) -> Values:
+        """Return what calls of *values* give, whatever they are called with."""
+        return self._values.union(self.result(value) for value in values)
+
+    def given(self, file: int, number: int) -> Values:
+        """Return what the call at a site of *file* gives."""
+        site = self._values.flows[file].sites[number]
+        functions = self._values.of(file, site.function)
+        arguments = [(name, self._values.of(file, term)) for name, term in site.arguments]
+        if site.kind == "decorator":
+            return self._decorated(functions, arguments)
+        scope = self._values.first_scope[file] + site.scope
+        return self._values.union(self._from(each, arguments, scope) for each in functions)
+
+    def _from(self, function: Value, arguments: Arguments, scope: int) -> Values:
+        match function:
+            case External(path):
+                found = self._builtin(path, arguments, scope)
+                return self.result(function) if found is None else found
+            case Method():
+                return self._values.containers.method(function, arguments)
+            case Function():
+                return self._returned(function, arguments)
+            case _:
+                return self.result(function)
+
+    def _decorated(self, functions: Values, arguments: Arguments) -> Values:
+        """Return what decorators make of a definition. One that cannot be followed hands it on, as nearly all do."""
+        found = self._values.union(
+            self._returned(each, arguments) if isinstance(each, Function) else self.result(each)
+            for each in functions
+            if not isinstance(each, External)
+        )
+        given = arguments[0][1]
+        if any(isinstance(each, Class) for each in found & given):
+            return given  # with one that can also be called with options, what that gives is another way through it
+        return frozenset(each for each in found if isinstance(each, Function | Class | Instance)) or given
+
+    def result(self, value: Value) -> Values:
+        """Return what a call of *value* gives, whatever it is called with."""
+        match value:
+            case Function(scope):
+                return self._filled(scope, lambda place: self._values.parameter(scope, place))
+            case Class(scope):
+                return frozenset((Instance(scope),))
+            case Instance():
+                return self.called(self._values.attribute(value, "__call__"))
+            case External(path):
+                found = outside.result(path)
+                return NOTHING if found is None else frozenset((found,))
+            case _:
+                return NOTHING
+
+    def _returned(self, function: Function, arguments: Arguments) -> Values:
+        """Return what *function* gives for just these *arguments*, where it hands one of them on."""
+        scope = function.scope
+        file, params = self._values.scope_file[scope], self._values.scope(scope).params
+        held = {} if not params else bound(function, arguments, params)
+        return self._filled(scope, lambda place: held.get(place) or self._values.of(file, params[place].default))
+
+    def _filled(self, scope: int, held: Callable[[int], Values]) -> Values:
+        one, file = self._values.scope(scope), self._values.scope_file[scope]
+        if one.generator:
+            return frozenset((Generator(scope),))
+        found = self._values.union(
+            held(each.place) if isinstance(each, Passed) else frozenset((each,)) for each in self._summary(scope)
+        )
+        return found if _telling(found) else found | self._values.of(file, one.type)
+
+    def _summary(self, scope: int) -> Values:
+        """Return what the function *scope* gives, with `Passed` for what it is given itself."""
+        file, one = self._values.scope_file[scope], self._values.scope(scope)
+        return self._values.cells.recall(("result", scope), lambda: self._split(file, one.result, scope, frozenset()))
+
+    def _split(self, file: int, term: int, scope: int, within: frozenset[int]) -> Values:
+        if term == UNKNOWN or term in within:
+            return NOTHING
+        one = self._values.flows[file].terms[term]
+        match one.op:
+            case Op.JOIN:
+                return self._values.union(self._split(file, each, scope, within | {term}) for each in one.items)
+            case Op.PARAM if self._values.first_scope[file] + one.a == scope:
+                return frozenset((Passed(one.b),))
+            case Op.CALL:
+                return self._split_call(file, one.a, scope, within | {term})
+            case _:
+                return self._values.of(file, term)
+
+    def _split_call(self, file: int, number: int, scope: int, within: frozenset[int]) -> Values:
+        site = self._values.flows[file].sites[number]
+        functions = self._values.of(file, site.function)
+        if site.kind == "decorator" or not all(isinstance(each, Function) for each in functions):
+            return self.given(file, number)
+        arguments = [(name, self._split(file, each, scope, within)) for name, each in site.arguments]
+        return self._values.union(self._returned(each, arguments) for each in functions if isinstance(each, Function))
+
+    def _builtin(self, path: str, arguments: Arguments, scope: int) -> Values | None:
+        """Return what the builtin function *path* gives, None if it is none that is followed."""
+        first = arguments[0][1] if arguments else NOTHING
+        if path in _SAME:
+            return frozenset(each for each in first if isinstance(each, Container | Generator | Results))
+        if path in _FIRST:
+            return first
+        match path:
+            case "builtins.super":
+                return self._super(scope)
+            case "builtins.map":
+                return frozenset(
+                    Results(each) for _, values in arguments for each in values if isinstance(each, Function | Class)
+                )
+            case "builtins.next":
+                return self._values.union(self._values.containers.iterated(each) for each in first)
+            case "builtins.getattr" if len(arguments) > 1:
+                names = [key[4:] for key in self._values.containers.keys(arguments[1][1]) if key.startswith("str:")]
+                return self._values.union(self._values.attribute(each, name) for each in first for name in names)
+            case "builtins.type" if len(arguments) == 1:
+                return frozenset(Class(each.scope) for each in first if isinstance(each, Instance))
+            case "typing.cast":
+                return self._values.union(self._values.instance(each) for each in first) or arguments[-1][1]
+            case _:
+                return None
+
+    def _super(self, scope: int) -> Values:
+        at = scope
+        while (one := self._values.scope(at)).kind != "module":
+            owner = self._values.owner(at)
+            if owner is not None:
+                selves = self._values.parameter(at, 0) if one.params else NOTHING
+                return frozenset(Super(owner, each) for each in selves if isinstance(each, Instance | Class))
+            at = self._values.first_scope[self._values.scope_file[at]] + one.parent
+        return NOTHING
+
+
+def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> dict[int, Values]:
+    """Return which of *params* holds which argument when *function* is called with *arguments*."""
+    places = {param.name: place for place, param in enumerate(params) if not param.star}
+    held: dict[int, Values] = {}
+    place = 0
+    if function.self_ is not None:
+        held[0], place = frozenset((function.self_,)), 1
+    for name, values in arguments:
+        if name in {"*", "**"}:
+            break
+        at = places.get(name, -1) if name else place
+        place += not name
+        if 0 <= at < len(params) and not params[at].star:
+            held[at] = values
+    return held
+
+
+def _telling(values: Values) -> bool:
+    return any(not isinstance(each, Constant) for each in values)

@@ -1,0 +1,121 @@
+"""What lists, dictionaries and their like hold, and what is got from things by ``[]``, ``for`` and ``with``."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from appliance.codeintel.flow import Term
+from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.values import (
+    Class,
+    Constant,
+    Container,
+    External,
+    Generator,
+    Instance,
+    Method,
+    Results,
+    Value,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from appliance.codeintel.resolve.evaluate import Evaluator
+
+ANY: Final = ""  # the key of an item that can be at any place
+_TAKES: Final = frozenset({"get", "pop", "setdefault", "popitem", "popleft", "__getitem__"})
+_ITSELF: Final = frozenset({"copy", "items", "keys", "__iter__"})
+
+
+class Containers:
+    """Looks into containers. Each is known by the place where it is made."""
+
+    def __init__(self, evaluator: "Evaluator") -> None:
+        self._values = evaluator
+
+    def keys(self, values: Values) -> set[str]:
+        """Return the keys that *values* are, with `ANY` for one that cannot be told.
+
+        One of which nothing is known may yet become known: it is no key until nothing more is learnt.
+        """
+        known = {each.text for each in values if isinstance(each, Constant) and ":" in each.text}
+        if not values and not self._values.cells.read("lenient"):
+            return set()
+        return known if known and len(known) == len(values) else {*known, ANY}
+
+    def item(self, value: Value, keys: set[str]) -> Values:
+        """Return what stands in *value* at *keys*."""
+        match value:
+            case Container():
+                return self._held(value, keys)
+            case Instance():
+                return self._called(value, "__getitem__")
+            case Class() | External():
+                return frozenset((value,))  # a generic type, or something out there that is no better known
+            case _:
+                return NOTHING
+
+    def iterated(self, value: Value) -> Values:
+        """Return what an iteration over *value* yields."""
+        match value:
+            case Container(kind="dict"):
+                file, term = self._made(value)
+                return self._values.union(self._values.of(file, key) for key in term.items[::2])
+            case Container():
+                return self._held(value, {ANY})
+            case Generator(scope):
+                return self._values.of(self._values.scope_file[scope], self._values.scope(scope).yields)
+            case Results(of):
+                return self._values.calls.result(of)
+            case Instance():
+                makers = self._called(value, "__iter__")
+                return self._values.union(
+                    self._called(each, "__next__") if isinstance(each, Instance) else self.iterated(each) for each in makers
+                )
+            case External():
+                return frozenset((value,))
+            case _:
+                return NOTHING
+
+    def entered(self, value: Value) -> Values:
+        """Return what ``with`` binds for *value*."""
+        match value:
+            case Instance():
+                return self._called(value, "__enter__") or frozenset((value,))
+            case Generator():
+                return self.iterated(value)
+            case _:
+                return frozenset((value,))
+
+    def method(self, method: Method, arguments: Sequence[tuple[str, Values]]) -> Values:
+        """Return what a method of a container gives."""
+        of = method.of
+        if not isinstance(of, Container):
+            return NOTHING
+        if method.name in _TAKES:
+            keys = self.keys(arguments[0][1]) if arguments and of.kind == "dict" else {ANY}
+            more = arguments[1][1] if len(arguments) > 1 else NOTHING
+            return self._held(of, keys) | more
+        if method.name in _ITSELF:
+            return frozenset((of,))
+        return frozenset((of._replace(kind="list"),)) if method.name == "values" else NOTHING
+
+    def _called(self, value: Value, name: str) -> Values:
+        return self._values.calls.called(self._values.attribute(value, name))
+
+    def _made(self, value: Container) -> tuple[int, Term]:
+        file = bisect_right(self._values.first_term, value.term) - 1
+        return file, self._values.flows[file].terms[value.term - self._values.first_term[file]]
+
+    def _held(self, value: Container, keys: set[str]) -> Values:
+        file, term = self._made(value)
+        if value.start:
+            keys = {f"int:{int(key[4:]) + value.start}" if key[4:].isdigit() else ANY for key in keys}
+        found: set[Value] = set()
+        for key, held in zip(term.items[::2], term.items[1::2], strict=True):
+            there = self.keys(self._values.of(file, key)) if key else {ANY}
+            if ANY in keys or ANY in there or keys & there:
+                found |= self._values.of(file, held)
+        for each in self._values.cells.read(("keys", value.term)):
+            if isinstance(each, Constant) and (ANY in keys or each.text == ANY or each.text in keys):
+                found |= self._values.cells.read(("item", value.term, each.text))
+        return frozenset(found)

@@ -1,0 +1,205 @@
+"""What terms can be, given what is known so far of parameters, attributes and items."""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final
+
+from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Term
+from appliance.codeintel.resolve import outside
+from appliance.codeintel.resolve.calls import Calls
+from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
+from appliance.codeintel.resolve.classes import Classes
+from appliance.codeintel.resolve.containers import ANY, Containers
+from appliance.codeintel.resolve.modules import Modules
+from appliance.codeintel.resolve.values import (
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Generator,
+    Instance,
+    Method,
+    Module,
+    Package,
+    Results,
+    Super,
+    Value,
+)  # fmt: skip
+
+_ON_CLASS: Final = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
+
+
+class Evaluator:
+    """Evaluates the terms of all flows. Terms and scopes are counted through all of them."""
+
+    def __init__(self, flows: Sequence[Flow], modules: Modules) -> None:
+        self.flows = flows
+        self.modules = modules
+        self.first_term = [0, *accumulate(len(flow.terms) for flow in flows)]
+        self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
+        self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
+        self.cells = Cells()
+        self.classes = Classes(self)
+        self.containers = Containers(self)
+        self.calls = Calls(self)
+
+    def scope(self, number: int) -> FlowScope:
+        """Return a scope by its number among all."""
+        file = self.scope_file[number]
+        return self.flows[file].scopes[number - self.first_scope[file]]
+
+    def of(self, file: int, term: int) -> Values:
+        """Return what *term* of *file* can be, as far as is known."""
+        if term == UNKNOWN:
+            return NOTHING
+        one = self.flows[file].terms[term]
+        number = self.first_term[file] + term
+        if one.op in _PLAIN:
+            return self._plain(file, one, number)
+        return self.cells.recall(number, lambda: self._evaluate(file, one))
+
+    def union(self, each: Iterable[Values]) -> Values:
+        """Return everything in *each*."""
+        return NOTHING.union(*each)
+
+    def _plain(self, file: int, term: Term, number: int) -> Values:
+        """Evaluate a term that is the same for ever."""
+        match term.op:
+            case Op.CONST:
+                return frozenset((Constant(term.text),))
+            case Op.BUILTIN:
+                return frozenset((External(f"builtins.{term.text}"),))
+            case Op.MAKE:
+                return frozenset((Container(number, term.text),))
+            case Op.IMPORT:
+                return frozenset((self.modules.find(term.text, importer=file),))
+            case _:
+                scope = self.first_scope[file] + term.a
+                return frozenset((Class(scope) if self.scope(scope).kind == "class" else Function(scope),))
+
+    def _evaluate(self, file: int, term: Term) -> Values:
+        first = self.first_scope[file]
+        match term.op:
+            case Op.READ:
+                return self.name(first + term.a, term.text)
+            case Op.PARAM:
+                return self.parameter(first + term.a, term.b)
+            case Op.ATTR:
+                return self.union(self.attribute(value, term.text) for value in self.of(file, term.a))
+            case Op.CALL:
+                return self.calls.given(file, term.a)
+            case Op.JOIN:
+                return self.union(self.of(file, item) for item in term.items)
+            case Op.FROM:
+                return self._taken(file, term)
+            case Op.ELSE:
+                return self.of(file, term.a) or self.of(file, term.b)
+            case _:
+                return self._derived(file, term)
+
+    def _derived(self, file: int, term: Term) -> Values:
+        values = self.of(file, term.a)
+        match term.op:
+            case Op.ITEM:
+                keys = self.containers.keys(self.of(file, term.b)) if term.b else {ANY}
+                return self.union(self.containers.item(value, keys) for value in values)
+            case Op.NEXT:
+                return self.union(self.containers.iterated(value) for value in values)
+            case Op.ENTER:
+                return self.union(self.containers.entered(value) for value in values)
+            case Op.INSTANCE:
+                return self.union(self.instance(value) for value in values)
+            case Op.SLICE:
+                return frozenset(
+                    value._replace(start=value.start + term.b) if isinstance(value, Container) else value for value in values
+                )
+            case _:
+                return NOTHING
+
+    def _taken(self, file: int, term: Term) -> Values:
+        source = self.modules.find(term.text, importer=file)
+        if isinstance(source, External):
+            return some(outside.member(source.path, term.name))
+        found = self.attribute(source, term.name)
+        if found or (isinstance(source, Module) and term.name in self.flows[source.file].scopes[0].names):
+            return found
+        return frozenset((External(f"{term.text}.{term.name}"),))
+
+    def name(self, scope: int, name: str, *, seen: frozenset[int] = frozenset()) -> Values:
+        """Return what *name* of *scope* holds; of a module also what its imports of everything bring."""
+        file, one = self.scope_file[scope], self.scope(scope)
+        found = self.of(file, one.names.get(name, UNKNOWN)) | self.cells.read(("static", scope, name))
+        if found or one.kind != "module" or name in one.names:
+            return found
+        for star in self.flows[file].stars:
+            source = self.modules.find(star, importer=file)
+            if isinstance(source, Module) and source.file not in seen and not name.startswith("_"):
+                found = self.name(self.first_scope[source.file], name, seen=seen | {file})
+                if found:
+                    return found
+        return NOTHING if seen else frozenset((External(f"builtins.{name}"),))
+
+    def parameter(self, scope: int, place: int) -> Values:
+        """Return what a parameter can be: its default, what calls hand over, an instance of its type."""
+        file, one = self.scope_file[scope], self.scope(scope)
+        param = one.params[place]
+        if param.star:
+            return NOTHING
+        found = self.cells.read(("param", scope, place)) | self.of(file, param.default) | self.of(file, param.type)
+        if place == 0 and (owner := self.owner(scope)) is not None:
+            on_class = "classmethod" in one.marks or one.name in _ON_CLASS
+            found |= {Class(owner) if on_class else Instance(owner)}
+        return found
+
+    def owner(self, scope: int) -> int | None:
+        """Return the class that the method *scope* stands in, or None if it is none or takes no instance."""
+        one = self.scope(scope)
+        if one.kind == "module" or "staticmethod" in one.marks:
+            return None
+        parent = self.first_scope[self.scope_file[scope]] + one.parent
+        return parent if self.scope(parent).kind == "class" else None
+
+    def attribute(self, value: Value, name: str) -> Values:
+        """Return what *name* of *value* can be."""
+        match value:
+            case Module(file):
+                return self._of_module(value, file, name)
+            case Package():
+                return some(self.modules.below(value, name, importer=0))
+            case Class(scope):
+                return self.classes.member(scope, name, bound_to=None)
+            case Instance(scope):
+                return self.classes.member(scope, name, bound_to=value)
+            case Super(after, self_):
+                return self.classes.behind(after, self_, name)
+            case External(path):
+                return some(outside.member(path, name))
+            case Constant(text):
+                return some(outside.member(f"builtins.{text.partition(':')[0]}", name))
+            case Container() | Generator() | Results():
+                return frozenset((Method(value, name),))
+            case _:
+                return NOTHING
+
+    def _of_module(self, value: Module, file: int, name: str) -> Values:
+        found = self.name(self.first_scope[file], name, seen=frozenset((-1,)))
+        return found or some(self.modules.below(value, name, importer=file))
+
+    def instance(self, value: Value) -> Values:
+        """Return an instance of the type *value*."""
+        match value:
+            case Class(scope):
+                return frozenset((Instance(scope),))
+            case External():
+                return frozenset((value,))
+            case _:
+                return NOTHING
+
+
+def some(value: Value | None) -> Values:
+    """Return the set of *value*, empty for None."""
+    return NOTHING if value is None else frozenset((value,))
+
+
+_PLAIN: Final = frozenset({Op.CONST, Op.BUILTIN, Op.MAKE, Op.IMPORT, Op.DEF})

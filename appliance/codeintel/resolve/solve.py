@@ -1,0 +1,200 @@
+"""Rounds over all call sites and stores until nothing new is learnt, and the edges that come out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from appliance.codeintel.flow import Flow, SiteKind
+from appliance.codeintel.resolve.calls import Arguments, bound
+from appliance.codeintel.resolve.cells import Values
+from appliance.codeintel.resolve.classes import PROPERTIES
+from appliance.codeintel.resolve.containers import ANY
+from appliance.codeintel.resolve.evaluate import Evaluator
+from appliance.codeintel.resolve.modules import Modules
+from appliance.codeintel.resolve.values import Class, Constant, Container, External, Function, Instance, Method, Value
+
+_MOST_ROUNDS: Final = 30
+_CALLS_BACK: Final = frozenset({"map", "filter", "sorted", "min", "max"})
+
+
+class Target(NamedTuple):
+    """What a site calls: a scope of the repository, or something outside by name."""
+
+    scope: int | None
+    external: str = ""
+
+
+class Edge(NamedTuple):
+    """A call. ``site`` is the number of the site in its file."""
+
+    file: int
+    site: int
+    kind: SiteKind
+    caller: int
+    target: Target
+    line: int
+
+
+class Solver:
+    """Solves the flows of one repository."""
+
+    def __init__(self, flows: Sequence[Flow], modules: Modules) -> None:
+        self.values = Evaluator(flows, modules)
+        self._flows = flows
+        self._tasks = [(file, site) for file, flow in enumerate(flows) for site in range(len(flow.sites))]
+        self._properties = {each.name for flow in flows for each in flow.scopes if PROPERTIES & set(each.marks)}
+        self._first_store = len(self._tasks)
+        self._tasks += [(file, store) for file, flow in enumerate(flows) for store in range(len(flow.stores))]
+
+    @property
+    def rounds(self) -> int:
+        """How often something new was learnt."""
+        return self.values.cells.round
+
+    def solve(self) -> None:
+        """Learn what parameters, attributes and items hold, round by round."""
+        self._work(range(len(self._tasks)))
+        self.values.cells.add("lenient", frozenset((Constant("true"),)))
+        self._work(())
+
+    def _work(self, tasks: Iterable[int]) -> None:
+        cells, due = self.values.cells, set(tasks) or self.values.cells.due()
+        most = cells.round + _MOST_ROUNDS
+        while due and cells.round < most:
+            for task in sorted(due):
+                cells.watch(task, partial(self._do, task))
+            due = cells.due()
+
+    def _do(self, task: int) -> None:
+        file, number = self._tasks[task]
+        if task < self._first_store:
+            self._hand_over(file, number)
+        else:
+            store = self._flows[file].stores[number]
+            self._store(file, store.base, store.name, store.key, self.values.of(file, store.value))
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield every call that is known, once for each site and target."""
+        for file, flow in enumerate(self._flows):
+            for number, site in enumerate(flow.sites):
+                caller = self.values.first_scope[file] + site.scope
+                for target in dict.fromkeys(self._targets(file, number)):
+                    yield Edge(file, number, site.kind, caller, target, site.line)
+            yield from self._property_edges(file)
+
+    def _property_edges(self, file: int) -> Iterator[Edge]:
+        flow = self._flows[file]
+        for read in flow.reads:
+            term = flow.terms[read.term]
+            if term.text in self._properties:
+                caller = self.values.first_scope[file] + read.scope
+                for value in self.values.of(file, term.a):
+                    for each in self.values.classes.getters(value, term.text):
+                        if isinstance(each, Function):
+                            yield Edge(file, -1, "get", caller, Target(each.scope), read.line)
+
+    def _store(self, file: int, base: int, name: str, key: int, values: Values) -> None:
+        for value in self.values.of(file, base):
+            match value:
+                case Instance(scope) if name:
+                    self.values.cells.add(("attribute", scope, name), values)
+                case Class(scope) if name:
+                    self.values.cells.add(("static", scope, name), values)
+                case Container(term) if not name:
+                    for each in self.values.containers.keys(self.values.of(file, key)):
+                        self._put(term, each, values)
+                case _:
+                    pass
+
+    def _put(self, container: int, key: str, values: Values) -> None:
+        self.values.cells.add(("keys", container), frozenset((Constant(key),)))
+        self.values.cells.add(("item", container, key), values)
+
+    def _hand_over(self, file: int, number: int) -> None:
+        """Let the parameters of what a site calls hold its arguments."""
+        site = self._flows[file].sites[number]
+        arguments = [(name, self.values.of(file, term)) for name, term in site.arguments]
+        for value in self._functions(file, number):
+            match value:
+                case Function(scope, self_):
+                    self._pass(scope, self_, arguments)
+                case Class(scope):
+                    self._construct(scope, arguments)
+                case Method(Container(term, _), "append" | "add" | "appendleft" | "insert") if arguments:
+                    self._put(term, ANY, arguments[-1][1])
+                case Method(Container(term, _), "setdefault") if len(arguments) > 1:
+                    self._put(term, ANY, arguments[1][1])
+                case Instance():
+                    for each in self.values.attribute(value, "__call__"):
+                        if isinstance(each, Function):
+                            self._pass(each.scope, each.self_, arguments)
+                case _:
+                    pass
+
+    def _construct(self, scope: int, arguments: Arguments) -> None:
+        made = Instance(scope)
+        for each in self.values.attribute(made, "__init__"):
+            if isinstance(each, Function):
+                self._pass(each.scope, each.self_, arguments)
+                return
+        for name, values in arguments:
+            if name.isidentifier():
+                self.values.cells.add(("attribute", scope, name), values)
+
+    def _pass(self, scope: int, self_: Value | None, arguments: Arguments) -> None:
+        params = self.values.scope(scope).params
+        for place, values in bound(Function(scope, self_), arguments, params).items() if params else ():
+            self.values.cells.add(("param", scope, place), values)
+
+    def _functions(self, file: int, number: int) -> Iterator[Value]:
+        """Yield what a site calls, and what the builtin functions that it calls call in their turn."""
+        site = self._flows[file].sites[number]
+        called = self.values.of(file, site.function)
+        if site.kind in {"iter", "with"}:
+            yield from self._protocol(site.kind, called)
+            return
+        for value in called:
+            if site.kind != "raise" or not isinstance(value, External):
+                yield value
+            if isinstance(value, External) and value.path.removeprefix("builtins.") in _CALLS_BACK:
+                for _, term in site.arguments:
+                    yield from (each for each in self.values.of(file, term) if isinstance(each, Function))
+
+    def _protocol(self, kind: SiteKind, over: Values) -> Iterator[Value]:
+        names = ("__iter__",) if kind == "iter" else ("__enter__", "__exit__")
+        for value in over:
+            if isinstance(value, Instance):
+                for name in names:
+                    found = self.values.attribute(value, name)
+                    yield from found
+                    if kind == "iter":
+                        for made in self.values.calls.called(found):
+                            if isinstance(made, Instance):
+                                yield from self.values.attribute(made, "__next__")
+
+    def _targets(self, file: int, number: int) -> Iterator[Target]:
+        for value in self._functions(file, number):
+            match value:
+                case Function(scope):
+                    yield Target(scope)
+                case Class(scope):
+                    yield from self._constructors(scope)
+                case Instance():
+                    yield from (Target(e.scope) for e in self.values.attribute(value, "__call__") if isinstance(e, Function))
+                case External(path):
+                    yield Target(None, path)
+                case Method(Container(_, kind), name):
+                    yield Target(None, f"builtins.{kind}.{name}")
+                case _:
+                    pass
+
+    def _constructors(self, scope: int) -> Iterator[Target]:
+        found = False
+        for each in self.values.attribute(Instance(scope), "__init__"):
+            if isinstance(each, Function):
+                found = True
+                yield Target(each.scope)
+            elif isinstance(each, External):
+                yield Target(None, each.path)
+        if not found:
+            yield Target(scope)
