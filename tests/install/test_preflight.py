@@ -78,3 +78,31 @@ def test_a_clock_that_is_a_year_off_is_named(
     played = controller.play("install", skellig_bundle=str(stand_ins["0.1.0"]), skellig_now=now + 365 * 86400)
     assert (played.status, played.changed) == (2, 0)
     assert "The clock is 8760 hours behind the controller's. Set it: timedatectl set-time" in " ".join(played.said.split())
+
+
+def test_a_bundle_that_does_not_fit_is_refused_before_it_is_sent_and_leaves_no_folder(
+    controller: Controller, fake_host: FakeHost, stand_ins: dict[str, Path]
+) -> None:
+    """What the preflight asks for may be less than what the bundle needs."""
+    fake_host.ssh("mkdir /srv/small && mount -t tmpfs -o size=3m small /srv/small")
+    few = {"skellig_root": "/srv/small/skellig", "skellig_free_mb": 1, "skellig_storage_mb": 1}
+    try:
+        played = controller.play("install", skellig_bundle=str(stand_ins["0.1.0"]), **few)
+        left = fake_host.ssh("ls -A /srv/small")
+    finally:
+        fake_host.ssh("umount /srv/small && rmdir /srv/small")
+    assert (played.status, played.failed, played.changed, left) == (2, 1, 0, "")
+    assert "/srv/small has 3 MB of free space, and the bundle needs" in " ".join(played.said.split())
+
+
+def test_a_first_install_that_the_host_refuses_leaves_no_folder(
+    controller: Controller, fake_host: FakeHost, stand_ins: dict[str, Path]
+) -> None:
+    """The host's own look at the signature is the last word: the bundle was sent by then."""
+    fake_host.ssh("mv /usr/bin/minisign /usr/bin/minisign.away && ln -s /bin/false /usr/bin/minisign")
+    try:
+        played = controller.play("install", skellig_bundle=str(stand_ins["0.1.0"]))
+    finally:
+        fake_host.ssh("mv /usr/bin/minisign.away /usr/bin/minisign")
+    assert played.status == 2
+    assert fake_host.try_ssh("test -e /var/lib/skellig").returncode == 1

@@ -177,10 +177,28 @@ def test_a_port_that_is_taken_is_told(fake: Fake, taken: int) -> None:
     only(fake.faults(), says=f"127.0.0.1:{taken} is taken by another program", remedy="ss -ltnp")
 
 
-def test_our_own_door_is_no_taken_port(fake: Fake, taken: int) -> None:
-    fake.program("systemctl", "echo active")
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "[::1]"])  # noqa: S104 - what systemd says, not what is bound
+def test_our_own_door_is_no_taken_port(fake: Fake, taken: int, address: str) -> None:
+    fake.program("systemctl", f"[ $1 = is-active ] && echo active || echo '{address}:{taken} (Stream)'")
     fake.asked = {"publish": f"127.0.0.1:{taken}"}
     assert fake.faults() == []
+
+
+def test_a_new_port_that_is_taken_is_told_while_our_own_door_is_open_at_another(fake: Fake, taken: int) -> None:
+    fake.program("systemctl", f"[ $1 = is-active ] && echo active || echo '127.0.0.1:1{taken} (Stream)'")
+    fake.asked = {"publish": f"127.0.0.1:{taken}"}
+    only(fake.faults(), says=f"127.0.0.1:{taken} is taken by another program", remedy="ss -ltnp")
+
+
+@pytest.mark.parametrize(
+    ("publish", "written"),
+    [("::1:7999", "[::1]:7999"), ("[127.0.0.1]:80", "127.0.0.1:80"), ("[0:0::1]:7999", "[::1]:7999")],
+)
+def test_an_address_that_systemd_would_read_otherwise_is_told_as_it_is_to_be_written(
+    fake: Fake, publish: str, written: str
+) -> None:
+    fake.asked = {"publish": publish}
+    only(fake.faults(), says=f"skellig_publish is {publish!r}", remedy=f"Write that address so: {written}.")
 
 
 @pytest.mark.parametrize("publish", ["7878", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", "localhost:7878"])
@@ -241,6 +259,35 @@ def test_a_clock_that_is_days_off_is_told(fake: Fake, hours: int, way: str) -> N
 def test_an_account_that_would_own_the_data_is_told(fake: Fake) -> None:
     fake.write("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:10001:10001::/home/bob:/bin/sh\n")
     only(fake.faults(), says="The account bob has the number 10001", remedy="Set skellig_uid")
+
+
+def test_data_of_another_user_is_told(fake: Fake) -> None:
+    """What runs as the new one could not read it, and what it writes the old one could not."""
+    mine = fake.write("var/lib/skellig/data/global.db").stat().st_uid
+    fake.asked = {"uid": mine + 1}
+    only(fake.faults(), says=f"belongs to the number {mine}, and skellig_uid is {mine + 1}", remedy=f"chown -R {mine + 1}:")
+    fake.asked = {"uid": mine}
+    fake.write("etc/passwd")
+    assert fake.faults() == []
+
+
+def room(fake: Fake, *, free: int, sent: int = 0) -> list[str]:
+    @dataclass(frozen=True)
+    class Full(fitness.Host):  # type: ignore[misc, name-defined]
+        def free_mb(self, path: Path) -> int:
+            del path
+            return free
+
+    host = Full(tree=fake.tree)
+    found = fitness.room(host, Path("/var/lib/skellig"), sent=sent, kept=100_000_000, image=50_000_000)
+    assert isinstance(found, list)
+    return found
+
+
+def test_the_room_for_a_bundle_is_counted_for_all_that_lies_on_one_file_system(fake: Fake) -> None:
+    assert room(fake, free=350) == []
+    only(room(fake, free=349), says="/ has 349 MB of free space, and the bundle needs 350 MB there", remedy="Free some")
+    only(room(fake, free=400, sent=100_000_000), says="100 MB as it is sent, 100 MB as it is kept", remedy="Free some")
 
 
 def test_selinux_without_a_policy_for_containers_is_told(fake: Fake) -> None:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Final
 
 _GENERATOR: Final = "usr/lib/systemd/system-generators/podman-system-generator"
+_DOOR: Final = "skellig-web.socket"
 _LEAST_PODMAN: Final = 5
+_UNPACKED: Final = 4  # an image's size in podman's storage, in sizes of its archive
 _NEEDED_FLAGS: Final = ("avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm")
 
 
@@ -68,6 +70,17 @@ class Host:
         """Return the space left where *path* is or would be."""
         stat = os.statvfs(self._nearest(path))
         return stat.f_bavail * stat.f_frsize // 1_000_000
+
+    def device(self, path: Path) -> int:
+        """Return the number of the file system that *path* is on or would be."""
+        return self._nearest(path).stat().st_dev
+
+    def owner(self, path: Path) -> "int | None":
+        """Return the number of the account that *path* belongs to, if it is there."""
+        try:
+            return (self.tree / path.relative_to("/")).stat().st_uid
+        except OSError:
+            return None
 
     def mount_options(self, path: Path) -> "tuple[str, frozenset[str]]":
         """Return the mount point that holds *path*, and its options."""
@@ -152,6 +165,31 @@ def disk(host: Host, wanted: Wanted) -> Iterator[str]:
             yield f"{path} has {has} MB of free space and needs {needed} MB. Free some, or mount a larger disk there."
 
 
+def room(host: Host, root: Path, *, sent: int, kept: int, image: int) -> "list[str]":
+    """Return where a bundle of so many bytes does not fit, file system by file system, with the remedy."""
+    parts = (
+        (root, sent, "as it is sent"),
+        (root, kept, "as it is kept"),
+        (Path("/var/tmp"), image, "while podman reads its image"),  # noqa: S108 - podman's own place
+        (storage(host), image * _UNPACKED, "for its image"),
+    )
+    faults = []
+    for device in dict.fromkeys(host.device(path) for path, _, _ in parts):
+        asked = [part for part in parts if part[1] and host.device(part[0]) == device]
+        needed, has = _mb(sum(size for _, size, _ in asked)), host.free_mb(asked[0][0]) if asked else 0
+        if has < needed:
+            uses = ", ".join(f"{_mb(size)} MB {use}" for _, size, use in asked)
+            faults.append(
+                f"{host.mount_options(asked[0][0])[0]} has {has} MB of free space, and the bundle needs {needed} MB there: "
+                f"{uses}. Free some, or mount a larger disk there."
+            )
+    return faults
+
+
+def _mb(size: int) -> int:
+    return -(-size // 1_000_000)
+
+
 def mounts(host: Host, wanted: Wanted) -> Iterator[str]:
     """Say which mount keeps programs of the image from running, or data from being written."""
     where, options = host.mount_options(storage(host))
@@ -188,7 +226,13 @@ def namespaces(host: Host, wanted: Wanted) -> Iterator[str]:
 
 
 def account(host: Host, wanted: Wanted) -> Iterator[str]:
-    """Say which account of the host would own the appliance's data."""
+    """Say which account of the host would own the appliance's data, or that another number than the wanted one does."""
+    data = wanted.root / "data"
+    if (owner := host.owner(data)) not in (None, wanted.uid):
+        yield (
+            f"{data} belongs to the number {owner}, and skellig_uid is {wanted.uid}. Set it to {owner}, or give the data "
+            f"over: systemctl stop skellig; chown -R {wanted.uid}:{wanted.uid} {data} {wanted.root}/run."
+        )
     for line in host.text("etc/passwd").splitlines():
         name, _, number, *_ = line.split(":")
         if number == str(wanted.uid):
@@ -215,7 +259,13 @@ def port(host: Host, wanted: Wanted) -> Iterator[str]:
     if not 0 < at < 1 << 16:
         yield f"skellig_publish is {wanted.publish!r}. Give an address and a port: 127.0.0.1:7878."
         return
-    if host.says("systemctl", "is-active", "skellig-web.socket") == "active":
+    written = f"[{address}]" if address.version == 6 else str(address)
+    if said != written:
+        yield f"skellig_publish is {wanted.publish!r}. Write that address so: {written}:{at}."
+        return
+    if host.says("systemctl", "is-active", _DOOR) == "active" and f":{at} " in host.says(
+        "systemctl", "show", "--property=Listen", "--value", _DOOR
+    ):
         return
     with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
