@@ -96,6 +96,11 @@ def test_a_repository_dropped_into_the_directory_is_indexed(fake_host: FakeHost,
     print(f"indexed {took:.1f} s after it was dropped")  # noqa: T201 - a figure
 
 
+def received(host: FakeHost) -> int:
+    """Return the bytes that came over the host's wire since it was made."""
+    return int(host.ssh("cat /sys/class/net/eth0/statistics/rx_bytes"))
+
+
 def found(host: FakeHost) -> str:
     ended = host.try_ssh("podman exec skellig skellig search gross_price --json")
     return ended.stdout if ended.returncode == 0 else ""
@@ -116,9 +121,15 @@ def test_the_first_token_waits_in_a_file_for_the_administrator(fake_host: FakeHo
 def test_an_upgrade_and_the_way_back_keep_the_repository(
     controller: Controller, fake_host: FakeHost, bundles: dict[str, Path]
 ) -> None:
+    before = received(fake_host)
     played = controller.play("upgrade", skellig_bundle=str(bundles["0.2.0"]))
     upgraded, limit = played.seconds, stretched(UPGRADE_S)
     assert played.status == 0, played.said
+    models = sum(file.stat().st_size for file in (bundles["0.2.0"] / "targets" / "models").rglob("*") if file.is_file())
+    whole = sum(file.stat().st_size for file in bundles["0.2.0"].rglob("*") if file.is_file())
+    sent = received(fake_host) - before
+    print(f"{sent:,} bytes sent of {whole:,}, of which {models:,} are models that the host had")  # noqa: T201 - a figure
+    assert sent < whole - models // 2
     assert fake_host.ssh("podman inspect skellig --format '{{.Image}}'") == image_of(bundles["0.2.0"])
     assert "prices.py" in found(fake_host)
     back = controller.play("rollback")

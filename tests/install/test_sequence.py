@@ -73,7 +73,7 @@ def test_a_bundle_is_installed_and_its_image_serves(controller: Controller, fake
     assert played.status == 0, played.said
     assert version(fake_host) == "0.1.0"
     assert fake_host.ssh("podman inspect skellig --format '{{.Image}}'") == image_of(stand_ins["0.1.0"])
-    assert fake_host.ssh("ls /var/lib/skellig").split() == ["bundles", "data", "etc", "repos", "run", "trust"]
+    assert fake_host.ssh("ls /var/lib/skellig").split() == ["bundles", "data", "etc", "repos", "run", "served", "trust"]
 
 
 def test_the_first_token_is_in_a_file_that_only_the_appliance_and_root_read(fake_host: FakeHost) -> None:

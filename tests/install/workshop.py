@@ -15,13 +15,22 @@ from tests.support.models import store_root
 
 ROOT: Final = podman.ROOT
 _APPLIANCE: Final = """#!/bin/sh
-# Stands in for the appliance: tells its version, keeps a log in its data, says when it is ready, drains at SIGTERM.
+# Stands in for the appliance: reads its settings, tells its version, keeps a log in its data, says when it is ready, drains
+# at SIGTERM. It knows no setting with "wrong" in it, and is never ready with one that has "never".
 data=/var/lib/skellig run=/run/skellig
+says() {
+    while read -r line; do case $line in *"$1"*) return 0 ;; esac; done </etc/skellig/skellig.toml
+    return 1
+}
+if [ "$1" = config ]; then
+    if says wrong; then echo "error: There is no setting chat.wrong (from file). [invalid_input]" >&2; exit 2; fi
+    exit 0
+fi
 trap 'echo "$VERSION drained" >>$data/log; rm -f $run/ready; exit 0' TERM
 rm -f $run/ready
 [ -e $data/log ] || echo a-token >$data/first-token
-echo "$VERSION started" >>$data/log
-[ -n "$BROKEN" ] || echo "$VERSION" >$run/ready
+echo "$VERSION started" >>$data/log || exit 1
+[ -n "$BROKEN" ] || says never || echo "$VERSION" >$run/ready
 while :; do sleep 0.2; done
 """
 _HEALTHCHECK: Final = "#!/bin/sh\ntest -e /run/skellig/ready\n"

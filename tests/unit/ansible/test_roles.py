@@ -1,11 +1,14 @@
 """Claims about the roles as they are written: every variable has its words, and every volume its label."""
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 
 ANSIBLE: Final = Path(__file__).resolve().parents[3] / "ansible"
 ROLES: Final = sorted(path.name for path in (ANSIBLE / "roles").iterdir() if path.is_dir())
@@ -82,3 +85,30 @@ def test_only_modules_of_ansible_core_are_used() -> None:
     }
     assert found
     assert not {name for name in found if not name.startswith("ansible.builtin.")}
+
+
+def rendered(settings: dict[str, object]) -> dict[str, object]:
+    """Return what the settings' file says as the appliance reads it; Ansible's own filter is JSON's."""
+    templates = FileSystemLoader(ANSIBLE / "roles" / "appliance" / "templates")
+    environment = Environment(loader=templates, trim_blocks=True, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - TOML
+    environment.filters["to_json"] = json.dumps
+    return tomllib.loads(environment.get_template("skellig.toml.j2").render(ansible_managed="", skellig_settings=settings))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"gpu": "auto", "chat": {"threads": 4, "model": "a b"}, "log": {"level": "info"}},
+        {"chat": {"deep": {"er": {"list": [1, "a", [2.5, True], {"x": "y"}], "none": {}}}, "empty": []}},
+        {"name": 'quote " back \\ slash \n line \t tab \x7f delete \x01', "emoji": "\U0001f600 \u00e9", "a.b c": 1},
+    ],
+    ids=["none", "plain", "nested", "text"],
+)
+def test_settings_are_written_as_toml_that_says_the_same(settings: dict[str, object]) -> None:
+    assert rendered(settings) == settings
+
+
+def test_a_setting_of_nothing_is_left_out() -> None:
+    """So the default holds, as with an empty variable."""
+    assert rendered({"gpu": None, "chat": {"threads": None, "slots": 2}, "log": None}) == {"chat": {"slots": 2}}
