@@ -12,8 +12,12 @@ from typing import Final
 from appliance.base import log
 from appliance.base.budget import Deadline
 from appliance.codeintel.build.embedding import VectorFiller
-from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.build.pipeline import Indexer, facts_recipe
+from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Repo
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import graph_recipe
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
 from appliance.intake import Intake
@@ -34,6 +38,7 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     """Return what works on each kind of job."""
     limits = services.settings.index
     indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
+    graphs = GraphBuilder(services.registry, paths=services.paths, facts_recipe=facts_recipe(limits))
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
     def index(context: JobContext) -> None:
@@ -42,9 +47,13 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
             indexer.index(repo, progress=context.progress, check=context.check)
         except Conflict as exc:  # a worker that was cut off has not quite gone
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+        services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
         if services.embedder is not None:
             services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
         _tidy_again(services, services.registry.repo(repo).project)
+
+    def graph(context: JobContext) -> None:
+        graphs.build(RepoId(context.job.payload["repo"]), progress=context.progress, check=context.check)
 
     def embed(context: JobContext) -> None:
         embedder = services.embedder
@@ -58,13 +67,12 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
             indexer.tidy(ProjectId(context.job.key))
         except Conflict as exc:  # the project is being indexed: later
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
-
         services.jobs.enqueue("tidy-vectors", key=context.job.key)
 
     def tidy_vectors(context: JobContext) -> None:
         filler.tidy(ProjectId(context.job.key))
 
-    return {"index": index, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
+    return {"index": index, "graph": graph, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
 
 
 def _tidy_again(services: Services, project: ProjectId) -> None:
@@ -76,7 +84,7 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
 
 def worker_of(services: Services) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
-    lanes = (("index", "tidy"), ("embed", "tidy-vectors"))
+    lanes = (("index", "tidy"), ("graph",), ("embed", "tidy-vectors"))
     return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
 
 
@@ -98,18 +106,18 @@ def work(services: Services, stop: threading.Event) -> None:
 
 
 def mend(services: Services, *, again: bool = True) -> None:
-    """Ask for an index where one is damaged or the next attempt is due, and for vectors where some are missing.
+    """Ask for an index where one is damaged, of an older version or due, and for graphs and vectors that are missing.
 
     What is under way is not asked for. Without *again* only what was not tried in vain already: not the index of a repo
-    that failed before it is due, nor vectors while no engine could make them, nor those that it refused. A damaged index is
-    noted in the registry.
+    that failed before it is due, nor a graph that failed, nor vectors while no engine could make them, nor those that it
+    refused. A damaged index is noted in the registry.
     """
     for repo in services.registry.repos():
         due = _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True)
         if due or _was_never_asked_for(services, repo):
             services.index(repo.id)
         try:
-            info = services.generations.published(repo.id).info
+            _mend_behind(services, services.generations.published(repo.id), again=again)
         except NotFound:
             continue
         except StoreCorrupt as exc:
@@ -118,15 +126,26 @@ def mend(services: Services, *, again: bool = True) -> None:
                 services.registry.attempted(repo.id, exc)
             if _may(services, "index", repo.id, again=again):
                 services.index(repo.id)
-            continue
         except ApplianceError as exc:
             _log.error("index.unreadable", repo=repo.id, reason=exc.message)
-            continue
         finally:
             services.generations.forget(repo.id)  # a worker has no use for what searches keep open
-        missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
-        if missing > 0 and _may(services, "embed", repo.id, again=True) and _can_embed(services, again=again):
-            services.jobs.enqueue("embed", key=repo.id, payload={"repo": repo.id})
+
+
+def _mend_behind(services: Services, generation: Generation, *, again: bool) -> None:
+    """Ask for what *generation* lacks."""
+    info, repo = generation.info, generation.info.repo
+    if info.parser_version != PARSER_VERSION:
+        if _may(services, "index", repo, again=again):
+            services.index(repo)  # this version finds more; graph and vectors come after it
+        return
+    wanted = graph_recipe(facts_recipe(services.settings.index))
+    stale = generation.graph is None or generation.graph.info.recipe != wanted
+    if stale and _may(services, "graph", repo, again=again):
+        services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
+    missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
+    if missing > 0 and _may(services, "embed", repo, again=True) and _can_embed(services, again=again):
+        services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
 
 
 def _was_never_asked_for(services: Services, repo: Repo) -> bool:

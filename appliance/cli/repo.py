@@ -37,7 +37,12 @@ def command() -> None:
 @click.option("--name", help="What to call it; default: the folder's name.")
 @click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
-@click.option("--wait/--no-wait", "waits", default=False, help="Wait until it is indexed, and name what was left out.")
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=False,
+    help="Wait until it is indexed and its calls are followed, and name what was left out.",
+)
 @click.option("--vectors", "embeds", is_flag=True, help="Wait for its vectors too.")
 @output.json_option
 @click.pass_obj
@@ -61,8 +66,9 @@ def add(  # noqa: PLR0913 - one parameter an option
         if waits and repo.job is not None:
             job = wait(remote, repo.job, title=repo.name, quiet=as_json)
             repo = _indexed(remote, job)
-        if embeds and repo.job is not None and repo.job.kind == "embed":
-            wait(remote, repo.job, title=f"{repo.name}, vectors", quiet=as_json)
+            _wait_behind(remote, repo, "graph", title=f"{repo.name}, calls", quiet=as_json)
+        if embeds:
+            _wait_behind(remote, repo, "embed", title=f"{repo.name}, vectors", quiet=as_json)
             repo = remote.get(f"repos/{repo.id}", Repo)
         if as_json:
             click.echo(msgspec.json.format(remote.raw("GET", f"repos/{repo.id}"), indent=2))
@@ -232,6 +238,15 @@ def _added(remote: Remote, *, path: Path, name: str | None, project: str, branch
         job = remote.post(f"repos/{known.id}/refresh", Job)
         known.job = job
         return known
+
+
+def _wait_behind(remote: Remote, repo: Repo, kind: str, *, title: str, quiet: bool) -> None:
+    """Wait for the newest job of *kind* on *repo*, which comes behind its index, if there is one at work."""
+    for job in msgspec.json.decode(
+        remote.raw("GET", "jobs", query={"kind": kind, "key": repo.id, "limit": 1}), type=list[Job]
+    ):
+        if not job.ended:
+            wait(remote, job, title=title, quiet=quiet)
 
 
 def _indexed(remote: Remote, job: Job) -> Repo:

@@ -15,6 +15,7 @@ from appliance.codeintel.needs import ChatModel
 from appliance.codeintel.prose import Outcome, ProseEvent, read
 from appliance.codeintel.query import structure
 from appliance.codeintel.query.context import PACK_TOKENS, Block, pack, smaller
+from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.querylang import plain
 from appliance.codeintel.query.search import Searcher
@@ -227,14 +228,12 @@ class _Watch:
         return round((self._clock.monotonic() - self._start) * 1000, 1)
 
 
-def _structure(question: str, gathered: Gathered) -> structure.StructureAnswer | None:
+def _structure(question: str, gathered: Gathered) -> StructureAnswer | None:
     asked = classify(question)
     if asked is None:
         return None
     several = len(gathered.parts) > 1
-    code = [
-        structure.Code(part.generation, part.repo.name, f"{part.repo.name}: " if several else "") for part in gathered.parts
-    ]
+    code = [Code(part.generation, part.repo.name, f"{part.repo.name}: " if several else "") for part in gathered.parts]
     return structure.answer(asked, code=code)
 
 

@@ -115,3 +115,17 @@ class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reads: tuple[Read, ...] = ()
     stars: tuple[str, ...] = ()  # modules all of whose names are imported
     cut: bool = False
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Flow)
+
+
+def pack_flow(flow: Flow) -> bytes:
+    """Return *flow* as it is cached."""
+    return _ENCODER.encode(flow)
+
+
+def unpack_flow(packed: bytes) -> Flow:
+    """Return what `pack_flow` packed; raise `msgspec.DecodeError`."""
+    return _DECODER.decode(packed)

@@ -1,4 +1,4 @@
-"""Which questions the symbol table can answer, told from their words alone.
+"""Which questions the symbol table and the graph can answer, told from their words alone.
 
 Only forms that leave no doubt are taken: one name, and a verb that asks for a place, a list or a signature. Whether that
 name exists is for `query.structure` to say; if it does not, the question is one for the evidence card.
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Intent = Literal["where", "contents", "members", "signature"]
+Intent = Literal["where", "contents", "members", "signature", "callers", "callees"]
 Members = Literal["members", "methods", "fields"]
 
 _LONGEST = 300  # a longer question is no look-up
@@ -47,6 +47,13 @@ _FORMS: tuple[tuple[Intent, bool, str], ...] = (
     ("members", True, "(?:what|which) MEMBERS [are] [there] [defined] (?:in|on|by|of) [the] [KIND] NAME [KIND]"),
     ("members", True, "[SHOW] [all] [the] MEMBERS (?:of|in|on|for) [the] [KIND] NAME [KIND]"),
     ("members", True, "NAME MEMBERS"),
+    ("callers", True, "(?:who|what|which THINGS) (?:calls?|invokes?) [the] [KIND] NAME [KIND]"),
+    ("callers", True, "(?:where|from where) is [the] [KIND] NAME [KIND] (?:called|invoked) [from] [in CODE]"),
+    ("callers", True, "[SHOW] [all] [the] (?:callers|calls) (?:of|to|for) [the] [KIND] NAME [KIND]"),
+    ("callers", True, "NAME callers"),
+    ("callees", True, "(?:what|which THINGS) (?:does|do) [the] [KIND] NAME [KIND] (?:call|invoke)"),
+    ("callees", True, "[SHOW] [all] [the] (?:callees (?:of|for)|calls (?:in|made by)) [the] [KIND] NAME [KIND]"),
+    ("callees", True, "NAME callees"),
     ("contents", True, "what(?: is| are|'s) [(?:defined|declared)] (?:in|inside|under) [the] [PLACE] NAME [PLACE]"),
     ("contents", True, "what (?:does|do) [the] [(?:PLACE|KIND)] NAME [PLACE] DEFINES"),
     ("contents", True, "(?:what|which) THINGS [are] [there] [(?:defined|declared)] in [the] [PLACE] NAME [PLACE]"),

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from appliance.codeintel.parse.flow.python import python_flow
 from appliance.codeintel.parse.grammars import grammar
+from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.modules import Modules
-from appliance.codeintel.resolve.solve import Solver, Target
+from appliance.codeintel.resolve.solve import Solver
+from tests.support.graphs import dotted
 
 _TYPES = {"str": "PyStr", "dict": "PyDict", "list": "PyList", "int": "PyNum", "float": "PyNum", "tuple": "PyTuple"}
 
@@ -26,26 +28,17 @@ def call_graph(package: Path) -> dict[str, list[str]]:
     solver = Solver(flows, modules)
     solver.solve()
     graph: dict[str, set[str]] = {}
-    for edge in solver.edges():
-        if (target := _target(solver, edge.target)) is not None:
-            graph.setdefault(_named(solver, edge.caller), set()).add(target)
+    read = Edges(solver)
+    for edge in (edge for file in range(len(flows)) for edge in read.of(file)):
+        if isinstance(edge, Edge) and (target := _target(solver, edge)) is not None:
+            graph.setdefault(dotted(solver, edge.caller), set()).add(target)
     return {caller: sorted(callees) for caller, callees in sorted(graph.items())}
 
 
-def _named(solver: Solver, number: int) -> str:
-    values = solver.values
-    file, parts = values.scope_file[number], []
-    at = number
-    while (scope := values.scope(at)).kind != "module":
-        parts.append(scope.name)
-        at = values.first_scope[file] + scope.parent
-    return ".".join([values.modules.dotted[file], *reversed(parts)])
-
-
-def _target(solver: Solver, target: Target) -> str | None:
-    if target.scope is not None:
-        return None if solver.values.scope(target.scope).kind == "class" else _named(solver, target.scope)
-    name = target.external
+def _target(solver: Solver, edge: Edge) -> str | None:
+    if edge.target is not None:
+        return None if solver.values.scope(edge.target).kind == "class" else dotted(solver, edge.target)
+    name = edge.external
     if not name.startswith("builtins."):
         return name
     kind, _, method = name.removeprefix("builtins.").partition(".")

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from appliance.codeintel.parse.flow.python import python_flow
 from appliance.codeintel.parse.grammars import grammar
+from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.modules import Modules
 from appliance.codeintel.resolve.solve import Solver
 
@@ -31,13 +32,22 @@ def dotted(solver: Solver, scope: int) -> str:
 
 
 def calls(files: Mapping[str, str], *, outside: bool = False) -> set[str]:
-    """Return the calls in *files* as ``caller -> callee``; with *outside* those that lead out of the repository too."""
+    """Return the calls in *files* as ``caller -> callee``; with *outside* those that lead out of the repository too.
+
+    Candidates are no calls.
+    """
     solver = python_solver(files)
     return {
-        f"{dotted(solver, edge.caller)} -> {dotted(solver, scope) if scope is not None else edge.target.external}"
-        for edge in solver.edges()
-        if (scope := edge.target.scope) is not None or outside
+        f"{dotted(solver, edge.caller)} -> {edge.external or dotted(solver, edge.target or 0)}"
+        for edge in edges(solver)
+        if edge.how != "candidate" and (outside or not edge.external)
     }
+
+
+def edges(solver: Solver) -> list[Edge]:
+    """Return every edge that *solver* knows."""
+    read = Edges(solver)
+    return [edge for file in range(len(solver.flows)) for edge in read.of(file) if isinstance(edge, Edge)]
 
 
 def report(language: str, found: AbstractSet[str], truth: AbstractSet[str]) -> None:

@@ -12,12 +12,12 @@ from appliance.base.clock import Clock
 from appliance.base.durable import exclusive, storage_errors
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
+from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
-from appliance.codeintel.build.writing import write
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
@@ -33,9 +33,15 @@ from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
 _FORMAT = 1  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
+_WRITER = "appliance.codeintel.build.writer"
 _TELL_EVERY = 1000  # files listed
 
 _log = get("codeintel.index")
+
+
+def facts_recipe(limits: Index) -> str:
+    """Return what the facts of a blob are found by under *limits*: with another recipe they are found anew."""
+    return f"{PARSER_VERSION}/{limits.max_line_bytes}"
 
 
 class Indexer:
@@ -46,7 +52,7 @@ class Indexer:
         self._paths = paths
         self._limits = limits
         self._clock = clock
-        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
+        self._facts_recipe = facts_recipe(limits)
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
 
@@ -171,8 +177,10 @@ class Indexer:
                 clock=self._clock,
             ).run(progress=progress, check=check)
             _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
-        counts = write(folder, project_db=store.paths.db, recipe=self._facts_recipe, progress=progress, check=check)
-        _hold(counts, listed=kept + left_out)
+        said = running.run(
+            _WRITER, str(store.paths.db), self._facts_recipe, folder=folder, phase="index", progress=progress, check=check
+        )
+        counts = _held(said.counts, listed=kept + left_out)
         (folder / STAGING_NAME).unlink()
         return counts
 
@@ -242,8 +250,11 @@ def _refuse_nothing(left_out: Mapping[str, int] | None) -> None:
     )
 
 
-def _hold(counts: Counts, *, listed: int) -> None:
-    """Raise unless every file of the tree is either indexed or left out with a reason."""
+def _held(counts: Counts | None, *, listed: int) -> Counts:
+    """Return *counts*; raise unless every file of the tree is either indexed or left out with a reason."""
+    if counts is None:
+        raise StorageFault("The writer of the index said nothing of what it wrote.")
     left_out = sum(counts.left_out.values())
     if counts.files + left_out != listed or not counts.files:
         raise StorageFault(f"Of {listed} files of the tree {counts.files} were indexed and {left_out} left out.")
+    return counts

@@ -11,25 +11,11 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
-from appliance.base.durable import is_full
-from appliance.codeintel.build import programs
+from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Assembly, Counts
 from appliance.codeintel.build.training import Training
 from appliance.codeintel.store.lexical import LexicalIndex, build_lexical
-from appliance.errors import ApplianceError, DiskFull, StorageFault
-
-
-class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of what the writer says: how far it is, or how it ended."""
-
-    done: int = 0
-    total: int = 0
-    counts: Counts | None = None
-    error: str = ""
-    message: str = ""
-    remedy: str = ""
+from appliance.errors import StorageFault
 
 
 def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> Counts:
@@ -48,32 +34,10 @@ def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, i
 def main() -> int:
     """Do what the arguments say; return the exit status."""
     folder, project_db, recipe = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    programs.end_with_parent()
     gc.disable()  # it makes millions of small objects, no cycles, and ends soon
-    try:
-        _say(Said(counts=build(folder, project_db=project_db, recipe=recipe, tell=_tell)))
-    except ApplianceError as exc:
-        _say(Said(error=exc.code, message=exc.message, remedy=exc.remedy))
-        return 1
-    except BrokenPipeError:  # nobody listens any more
-        return 1
-    except Exception as exc:  # the outermost loop of this process: libraries report a full disk each in their own way
-        if not is_full(folder):
-            raise
-        _say(
-            Said(error=DiskFull.code, message=f"No space is left for {folder}: {exc}.", remedy="Free space, then try again.")
-        )
-        return 1
-    return 0
-
-
-def _say(said: Said) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def _tell(done: int, total: int) -> None:
-    _say(Said(done=done, total=total))
+    return running.serve(
+        folder, lambda tell: running.Said(counts=build(folder, project_db=project_db, recipe=recipe, tell=tell))
+    )
 
 
 def _go_on() -> None:

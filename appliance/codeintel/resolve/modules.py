@@ -23,7 +23,7 @@ class Modules:
         self._packages: set[tuple[str, str]] = set()
         self._elsewhere: dict[str, list[int]] = defaultdict(list)
         for number, (path, root) in enumerate(zip(paths, self._root, strict=True)):
-            self._known[root, self.names[number]] = number
+            self._known.setdefault((root, self.names[number]), number)  # x.py stands before x.pyi
             if "." in self.names[number] or self._is_package[number]:
                 self._elsewhere[self.names[number]].append(number)
             for above in _and_above(root):

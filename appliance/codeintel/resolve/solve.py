@@ -1,13 +1,12 @@
-"""Rounds over all call sites and stores until nothing new is learnt, and the edges that come out."""
+"""Rounds over all call sites and stores until nothing new is learnt."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from appliance.codeintel.flow import Flow, SiteKind
 from appliance.codeintel.resolve.calls import Arguments, bound
 from appliance.codeintel.resolve.cells import Values
-from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.containers import ANY
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.modules import Modules
@@ -17,32 +16,14 @@ _MOST_ROUNDS: Final = 30
 _CALLS_BACK: Final = frozenset({"map", "filter", "sorted", "min", "max"})
 
 
-class Target(NamedTuple):
-    """What a site calls: a scope of the repository, or something outside by name."""
-
-    scope: int | None
-    external: str = ""
-
-
-class Edge(NamedTuple):
-    """A call. ``site`` is the number of the site in its file."""
-
-    file: int
-    site: int
-    kind: SiteKind
-    caller: int
-    target: Target
-    line: int
-
-
 class Solver:
     """Solves the flows of one repository."""
 
     def __init__(self, flows: Sequence[Flow], modules: Modules) -> None:
         self.values = Evaluator(flows, modules)
-        self._flows = flows
+        self.flows = flows
         self._tasks = [(file, site) for file, flow in enumerate(flows) for site in range(len(flow.sites))]
-        self._properties = {each.name for flow in flows for each in flow.scopes if PROPERTIES & set(each.marks)}
+        self.settled = False
         self._first_store = len(self._tasks)
         self._tasks += [(file, store) for file, flow in enumerate(flows) for store in range(len(flow.stores))]
 
@@ -51,47 +32,33 @@ class Solver:
         """How often something new was learnt."""
         return self.values.cells.round
 
-    def solve(self) -> None:
-        """Learn what parameters, attributes and items hold, round by round."""
-        self._work(range(len(self._tasks)))
-        self.values.cells.add("lenient", frozenset((Constant("true"),)))
-        self._work(())
+    def solve(self, tell: Callable[[int, int], None] | None = None) -> None:
+        """Learn what parameters, attributes and items hold. *tell* hears of rounds done, and of how many there can be.
 
-    def _work(self, tasks: Iterable[int]) -> None:
+        ``settled`` says afterwards whether there was nothing more to learn.
+        """
+        self._work(range(len(self._tasks)), tell)
+        self.values.cells.add("lenient", frozenset((Constant("true"),)))
+        self._work((), tell)
+
+    def _work(self, tasks: Iterable[int], tell: Callable[[int, int], None] | None) -> None:
         cells, due = self.values.cells, set(tasks) or self.values.cells.due()
         most = cells.round + _MOST_ROUNDS
         while due and cells.round < most:
+            if tell is not None:
+                tell(cells.round, 2 * _MOST_ROUNDS)
             for task in sorted(due):
                 cells.watch(task, partial(self._do, task))
             due = cells.due()
+        self.settled = not due
 
     def _do(self, task: int) -> None:
         file, number = self._tasks[task]
         if task < self._first_store:
             self._hand_over(file, number)
         else:
-            store = self._flows[file].stores[number]
+            store = self.flows[file].stores[number]
             self._store(file, store.base, store.name, store.key, self.values.of(file, store.value))
-
-    def edges(self) -> Iterator[Edge]:
-        """Yield every call that is known, once for each site and target."""
-        for file, flow in enumerate(self._flows):
-            for number, site in enumerate(flow.sites):
-                caller = self.values.first_scope[file] + site.scope
-                for target in dict.fromkeys(self._targets(file, number)):
-                    yield Edge(file, number, site.kind, caller, target, site.line)
-            yield from self._property_edges(file)
-
-    def _property_edges(self, file: int) -> Iterator[Edge]:
-        flow = self._flows[file]
-        for read in flow.reads:
-            term = flow.terms[read.term]
-            if term.text in self._properties:
-                caller = self.values.first_scope[file] + read.scope
-                for value in self.values.of(file, term.a):
-                    for each in self.values.classes.getters(value, term.text):
-                        if isinstance(each, Function):
-                            yield Edge(file, -1, "get", caller, Target(each.scope), read.line)
 
     def _store(self, file: int, base: int, name: str, key: int, values: Values) -> None:
         for value in self.values.of(file, base):
@@ -112,9 +79,9 @@ class Solver:
 
     def _hand_over(self, file: int, number: int) -> None:
         """Let the parameters of what a site calls hold its arguments."""
-        site = self._flows[file].sites[number]
+        site = self.flows[file].sites[number]
         arguments = [(name, self.values.of(file, term)) for name, term in site.arguments]
-        for value in self._functions(file, number):
+        for value in self.functions(file, number):
             match value:
                 case Function(scope, self_):
                     self._pass(scope, self_, arguments)
@@ -146,9 +113,9 @@ class Solver:
         for place, values in bound(Function(scope, self_), arguments, params).items() if params else ():
             self.values.cells.add(("param", scope, place), values)
 
-    def _functions(self, file: int, number: int) -> Iterator[Value]:
+    def functions(self, file: int, number: int) -> Iterator[Value]:
         """Yield what a site calls, and what the builtin functions that it calls call in their turn."""
-        site = self._flows[file].sites[number]
+        site = self.flows[file].sites[number]
         called = self.values.of(file, site.function)
         if site.kind in {"iter", "with"}:
             yield from self._protocol(site.kind, called)
@@ -171,30 +138,3 @@ class Solver:
                         for made in self.values.calls.called(found):
                             if isinstance(made, Instance):
                                 yield from self.values.attribute(made, "__next__")
-
-    def _targets(self, file: int, number: int) -> Iterator[Target]:
-        for value in self._functions(file, number):
-            match value:
-                case Function(scope):
-                    yield Target(scope)
-                case Class(scope):
-                    yield from self._constructors(scope)
-                case Instance():
-                    yield from (Target(e.scope) for e in self.values.attribute(value, "__call__") if isinstance(e, Function))
-                case External(path):
-                    yield Target(None, path)
-                case Method(Container(_, kind), name):
-                    yield Target(None, f"builtins.{kind}.{name}")
-                case _:
-                    pass
-
-    def _constructors(self, scope: int) -> Iterator[Target]:
-        found = False
-        for each in self.values.attribute(Instance(scope), "__init__"):
-            if isinstance(each, Function):
-                found = True
-                yield Target(each.scope)
-            elif isinstance(each, External):
-                yield Target(None, each.path)
-        if not found:
-            yield Target(scope)

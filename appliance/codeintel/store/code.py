@@ -15,6 +15,7 @@ from appliance.base.paths import ProjectPaths
 from appliance.base.sqlite import Guarded, connect
 from appliance.codeintel.facts import BlobFacts
 from appliance.codeintel.store.generation import GenerationInfo
+from appliance.codeintel.store.graph import GraphInfo
 from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 from appliance.ids import BlobId, GenerationId, RepoId
@@ -43,6 +44,7 @@ class BlobRow:
 
 
 _INFO = msgspec.msgpack.Decoder(GenerationInfo)
+_GRAPH_INFO = msgspec.msgpack.Decoder(GraphInfo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Published:
     generation: GenerationId
     folder: str
     matrix: int  # serial of its vector matrix; 0: none yet
+    graph: str  # recipe of its graph; "": none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +156,12 @@ class CodeStore:
         """Return what readers of *repo* should read now, or None when nothing was ever published."""
         with self._db.read() as conn:
             row = conn.execute(
-                "SELECT g.id, g.folder, coalesce(m.serial, 0) FROM published p JOIN generations g ON g.id = p.generation"
-                " LEFT JOIN matrices m ON m.folder = g.folder WHERE p.repo = ?",
+                "SELECT g.id, g.folder, coalesce(m.serial, 0), coalesce(r.recipe, '') FROM published p"
+                " JOIN generations g ON g.id = p.generation LEFT JOIN matrices m ON m.folder = g.folder"
+                " LEFT JOIN graphs r ON r.folder = g.folder WHERE p.repo = ?",
                 (repo,),
             ).fetchone()
-        return None if row is None else Published(GenerationId(row[0]), row[1], row[2])
+        return None if row is None else Published(GenerationId(row[0]), row[1], row[2], row[3])
 
     def info(self, generation: GenerationId) -> GenerationInfo:
         """Return what *generation* holds, with the vectors that it has by now; raise `StoreCorrupt` if it is gone."""
@@ -218,7 +222,8 @@ class CodeStore:
                     " (SELECT id FROM generations WHERE repo = ?1 ORDER BY rowid DESC LIMIT ?2)",
                     (repo, keep if repo in live else 0),
                 )
-            conn.execute("DELETE FROM matrices WHERE folder NOT IN (SELECT folder FROM generations)")
+            for table in ("matrices", "graphs"):
+                conn.execute(f"DELETE FROM {table} WHERE folder NOT IN (SELECT folder FROM generations)")  # noqa: S608
 
     def sweep(self) -> int:
         """Remove every folder that no generation owns, as dead attempts leave them, and return how many there were.
@@ -247,6 +252,22 @@ class CodeStore:
                 "INSERT OR REPLACE INTO matrices VALUES (?, ?, ?, ?, ?, ?)",
                 (folder, row.serial, row.model, row.embedded, row.skipped, row.failed),
             )
+        return True
+
+    def graph(self, folder: str) -> GraphInfo | None:
+        """Return what the graph of the generation in *folder* holds, or None when it has none yet."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT info FROM graphs WHERE folder = ?", (folder,)).fetchone()
+        return None if row is None else _GRAPH_INFO.decode(row[0])
+
+    def publish_graph(self, folder: str, info: GraphInfo) -> bool:
+        """Let readers of *folder* use its graph, which is on the disk; False if no generation owns the folder now."""
+        sync_filesystem(self.paths.generations)
+        with self._db.write() as conn:
+            if not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
+                return False
+            row = (folder, info.recipe, msgspec.msgpack.encode(info))
+            conn.execute("INSERT OR REPLACE INTO graphs VALUES (?, ?, ?)", row)
         return True
 
     def forget_matrix(self, folder: str) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from appliance.base.sqlite import Guarded, connect_immutable
 from appliance.codeintel.source.base import LeftOut
 from appliance.codeintel.store.files import Files
+from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
@@ -67,6 +68,7 @@ class Generation:
         self.info = info
         self.folder = folder
         self.vectors = vectors
+        self.graph: CallGraph | None = None
         self.chunk_file: npt.NDArray[np.int32] = arrays["chunk_file"]
         self.chunk_start: npt.NDArray[np.int32] = arrays["chunk_start"]
         self.chunk_end: npt.NDArray[np.int32] = arrays["chunk_end"]
@@ -91,6 +93,12 @@ class Generation:
         other = copy.copy(self)
         other.vectors = vectors
         other.info = info
+        return other
+
+    def with_graph(self, graph: CallGraph | None) -> "Generation":
+        """Return this generation with *graph*; everything else is shared."""
+        other = copy.copy(self)
+        other.graph = graph
         return other
 
     def chunk_symbol(self, chunk: int) -> SymbolRow | None:

@@ -13,6 +13,7 @@ from appliance.codeintel.results import Freshness
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
 from appliance.errors import ApplianceError, NotFound, StoreCorrupt
 from appliance.ids import CommitId, GenerationId, ProjectId, RepoId
@@ -206,4 +207,13 @@ def _reopened(store: CodeStore, now: Published, held: _Held | None) -> Generatio
         generation = Generation(folder, info)
     matrix = store.matrix(now.folder)
     vectors = None if matrix is None else VectorMatrix.open(matrix_folder(folder, matrix.serial), model=matrix.model)
-    return generation.with_vectors(vectors, info=info)
+    return generation.with_vectors(vectors, info=info).with_graph(_graph(store, now, folder))
+
+
+def _graph(store: CodeStore, now: Published, folder: Path) -> CallGraph | None:
+    """Return the graph of what is published, None while there is none that can be read: the worker makes it again."""
+    info = store.graph(now.folder)
+    try:
+        return None if info is None else CallGraph.open(folder, info)
+    except StoreCorrupt:
+        return None

@@ -49,6 +49,13 @@ CREATE TABLE unsure (
   PRIMARY KEY (blob, hint)
 ) WITHOUT ROWID;
 """,
+    """
+CREATE TABLE graphs (
+  folder TEXT PRIMARY KEY,
+  recipe TEXT NOT NULL,
+  info BLOB NOT NULL
+) WITHOUT ROWID;
+""",
 )
 
 # Written while a tree is listed, read by the writer, then removed.
@@ -102,6 +109,38 @@ CREATE TABLE left_out (id INTEGER PRIMARY KEY, path BLOB NOT NULL, reason TEXT N
 
 # Of chunks: a generation has one file of 32-bit numbers for each. `defines_start` says where in `defines` a chunk's begin.
 ARRAYS = ("chunk_file", "chunk_start", "chunk_end", "chunk_symbol", "defines_start", "defines")
+
+# `graph.db`: written once, behind a generation, in its folder. Symbols are those of the generation; -1 - f is what stands in
+# file f outside of any symbol.
+GRAPH = """
+CREATE TABLE edges (
+  target INTEGER NOT NULL,
+  source INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  how TEXT NOT NULL,
+  confidence REAL NOT NULL,
+  PRIMARY KEY (target, source, line, kind)
+) WITHOUT ROWID;
+CREATE TABLE outside (
+  source INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  line INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  PRIMARY KEY (source, name, line, kind)
+) WITHOUT ROWID;
+CREATE TABLE unresolved (
+  source INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  line INTEGER NOT NULL
+);
+"""
+
+GRAPH_INDEXES = """
+CREATE INDEX edges_source ON edges (source, target, line, kind, how, confidence);
+CREATE INDEX unresolved_source ON unresolved (source);
+CREATE INDEX unresolved_name ON unresolved (name);
+"""
 
 # Made after the rows are in: four times cheaper than keeping them sorted all along.
 GENERATION_INDEXES = """

@@ -14,6 +14,7 @@ Mood = Literal["good", "warn", "bad", "live", "idle"]
 
 KINDS: Final = {
     "index": ("Index", "Indexing"),
+    "graph": ("Graph", "Following the calls"),
     "embed": ("Embed", "Embedding"),
     "tidy": ("Tidy up", "Tidying up"),
     "tidy-vectors": ("Tidy up the vectors of", "Tidying up the vectors"),

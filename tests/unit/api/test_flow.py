@@ -66,7 +66,7 @@ def test_an_index_is_followed_by_its_vectors_and_the_repo_says_what_it_holds(cli
     assert repo["index"]["behind"] == 0
     assert repo["index"]["languages"]["python"] >= 4
     jobs = client.get("/api/v1/jobs", params={"key": repo["id"]}).json()
-    assert [job["kind"] for job in jobs[-2:]] == ["embed", "index"], "newest first"
+    assert [job["kind"] for job in jobs[-3:]] == ["embed", "graph", "index"], "newest first"
     assert client.get(f"/api/v1/repos/{repo['id']}").json()["id"] == repo["id"]
     assert [each["id"] for each in client.get("/api/v1/repos?project=default").json()] == [repo["id"]]
 

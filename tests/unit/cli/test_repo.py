@@ -56,7 +56,8 @@ def test_waiting_for_vectors_follows_the_embedding_after_the_index(appliance: Sc
         "POST /api/v1/repos": Reply(REPO, status=202),
         "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
         "GET /api/v1/jobs/job_2": Reply(embed | {"state": "done"}),
-        "GET /api/v1/repos/repo_1": [Reply(INDEXED | {"job": embed}), Reply(INDEXED | {"index": whole})],
+        "GET /api/v1/jobs": [Reply([]), Reply([embed])],
+        "GET /api/v1/repos/repo_1": [Reply(INDEXED), Reply(INDEXED | {"index": whole})],
     }
     ran = line("repo", "add", "/srv/shop", "--vectors")
     assert ran.status == 0
@@ -65,9 +66,12 @@ def test_waiting_for_vectors_follows_the_embedding_after_the_index(appliance: Sc
 
 
 def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(appliance: ScriptedServer, line: Line) -> None:
+    graph = JOB | {"id": "job_2", "kind": "graph"}
     appliance.replies |= {
         "POST /api/v1/repos": Reply(REPO, status=202),
         "GET /api/v1/jobs/job_1": [Reply(RUNNING), Reply(JOB | {"state": "done"})],
+        "GET /api/v1/jobs": [Reply([graph]), Reply([])],
+        "GET /api/v1/jobs/job_2": Reply(graph | {"state": "done"}),
         "GET /api/v1/repos/repo_1": Reply(INDEXED),
         "GET /api/v1/repos/repo_1/left-out": [
             Reply(PAGE | {"next_offset": 1}),
@@ -89,6 +93,7 @@ def test_waiting_names_files_left_out_up_to_a_bound_and_then_counts_them(applian
         "POST /api/v1/repos": Reply(REPO, status=202),
         "GET /api/v1/jobs/job_1": Reply(JOB | {"state": "done"}),
         "GET /api/v1/repos/repo_1": Reply(INDEXED | {"index": INDEX | {"left_out": left_out}}),
+        "GET /api/v1/jobs": Reply([]),
         "GET /api/v1/repos/repo_1/left-out": [Reply(one) for one in pages],
     }
     out = " ".join(line("repo", "add", "/srv/shop", "--wait").out.split())
@@ -114,6 +119,7 @@ def test_a_wait_outlives_a_web_process_that_is_killed(appliance: ScriptedServer,
     appliance.replies |= {
         "POST /api/v1/repos": Reply(REPO, status=202),
         "GET /api/v1/jobs/job_1": [gone, gone, Reply(JOB | {"state": "done"})],
+        "GET /api/v1/jobs": Reply([]),
         "GET /api/v1/repos/repo_1": Reply(INDEXED),
         "GET /api/v1/repos/repo_1/left-out": Reply(PAGE),
     }

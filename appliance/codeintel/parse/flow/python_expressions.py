@@ -1,5 +1,6 @@
 """Python's expressions: from nodes of the syntax tree to terms."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
@@ -24,7 +25,7 @@ _COMPREHENSIONS: Final = {
 }  # fmt: skip
 
 
-class Expressions:
+class Expressions(ABC):
     """Reads expressions in the scope and environment that it stands in."""
 
     def __init__(self, source: bytes) -> None:
@@ -338,13 +339,13 @@ class Expressions:
     def _nothing(self, _: Node) -> int:
         return UNKNOWN
 
+    @abstractmethod
     def assign(self, target: Node | None, term: int) -> None:
         """Let *target* hold *term*; statements say how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type that *node* names; types say how."""
-        raise NotImplementedError
 
     _READERS: ClassVar[dict[str, Callable[["Expressions", Node], int]]] = {
         "identifier": _identifier,

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from appliance.codeintel.query.structure import MAX_LISTED, Code, StructureAnswer, answer
+from appliance.codeintel.query.draft import MAX_LISTED, Code, StructureAnswer
+from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
 from appliance.codeintel.store.files import Files
 from appliance.ids import BlobId

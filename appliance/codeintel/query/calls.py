@@ -1,0 +1,221 @@
+"""Who calls a definition, and what it calls, from the graph: each call with its place, how it is known and how surely."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from appliance.base.paths import display
+from appliance.codeintel.citations import Place
+from appliance.codeintel.query.draft import (
+    CALLABLES,
+    CLASSES,
+    MAX_LISTED,
+    Code,
+    Draft,
+    Found,
+    is_aside,
+    named,
+    place_of,
+    plain_name,
+    several,
+    stands_at,
+)  # fmt: skip
+from appliance.codeintel.questions import StructureQuery
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import CallGraph, EdgeRow
+from appliance.codeintel.store.symbols import SymbolRow
+
+FOLLOWED = frozenset({"python"})
+_NO_CODE = frozenset({"text", "markdown"})
+_ASKED_OF = CALLABLES | CLASSES | {"property"}
+_MOST_DEFINITIONS = 3  # of one name of which the calls are listed
+_MOST_OUTSIDE = 8  # names in one sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call at ``line`` of ``path``. ``caller`` is None at the top level of the file, ``callee`` outside the repository."""
+
+    code: Code
+    path: str
+    line: int
+    caller: SymbolRow | None
+    callee: SymbolRow | None
+    name: str  # of the callee
+    kind: str
+    how: str
+    confidence: float
+
+    def place(self) -> Place:
+        """Return the line of the call."""
+        info, files = self.code.generation.info, self.code.generation.files
+        number = files.number(self.path) or 0
+        symbol = self.caller.qualname if self.caller else ""
+        kind = self.caller.kind if self.caller else ""
+        return Place(
+            info.repo, self.code.repo_name, info.commit, self.path, files.blobs[number], self.line, self.line, symbol, kind
+        )
+
+
+def asked_of(query: StructureQuery, code: Sequence[Code]) -> list[Found]:
+    """Return the definitions called what *query* names that can call or be called."""
+    return [item for item in named(query, code) if item.row.kind in _ASKED_OF]
+
+
+def callers(found: Found, graph: CallGraph) -> list[Call]:
+    """Return the calls of a definition; of a class those that make one. Code before tests, sure before unsure, by place."""
+    return _sorted(_calls(found.code, graph.callers(_with_constructor(found))))
+
+
+def callees(found: Found, graph: CallGraph) -> list[Call]:
+    """Return the calls that stand in a definition, those that lead out of the repository last."""
+    sources = _with_inner(found)
+    inside = _sorted(_calls(found.code, graph.callees(sources)))
+    outside = [
+        replace(_call(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
+        for row in graph.outside(sources)
+    ]
+    return [*inside, *outside]
+
+
+def unresolved(found: Found, graph: CallGraph) -> int:
+    """Return how many calls in a definition could not be told."""
+    return graph.unresolved(_with_inner(found))
+
+
+def unfollowed(generation: Generation) -> str:
+    """Return which languages of *generation* calls are not followed in, "" if there is none."""
+    languages = sorted(set(generation.info.languages) - FOLLOWED - _NO_CODE)
+    return ", ".join(languages)
+
+
+def say_callers(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
+    """Put the answer to who calls what *query* names into *draft*."""
+    for item in _each(query, code, draft):
+        graph = item.code.generation.graph
+        if graph is None:
+            continue
+        calls = callers(item, graph)
+        by = list(_grouped(calls))
+        head = f"`{plain_name(item.row.qualname)}` ({item.row.kind}, {stands_at(item)})"
+        if not calls:
+            draft.say(f"{head} is called by nothing that could be followed.", place_of(item))
+        else:
+            draft.say(f"{head} is called at {several(len(calls), 'place')} by {several(len(by), 'caller')}.", place_of(item))
+        for group in by[:MAX_LISTED]:
+            draft.say(_calling(group), *(call.place() for call in group[:3]))
+        draft.cut(MAX_LISTED, len(by), what=f"callers of `{plain_name(item.row.qualname)}`")
+        if lost := graph.unresolved_named(item.row.name):
+            draft.warnings.append(f"{several(lost, 'call')} of something named `{item.row.name}` could not be told.")
+
+
+def say_callees(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
+    """Put the answer to what is called by what *query* names into *draft*."""
+    for item in _each(query, code, draft):
+        graph = item.code.generation.graph
+        if graph is None:
+            continue
+        calls = callees(item, graph)
+        inside = [call for call in calls if call.callee is not None]
+        names = dict.fromkeys(call.name.removeprefix("builtins.") for call in calls if call.callee is None)
+        outside = sorted(names, key=lambda name: f"builtins.{name}" in {call.name for call in calls})
+        head = f"`{plain_name(item.row.qualname)}` ({item.row.kind}, {stands_at(item)})"
+        distinct = list(dict.fromkeys(call.callee.id for call in inside if call.callee))
+        what = f"{several(len(distinct), 'definition')} of this repository and {several(len(outside), 'thing')} outside"
+        draft.say(f"{head} calls {what}.", place_of(item))
+        for number in distinct[:MAX_LISTED]:
+            group = [call for call in inside if call.callee and call.callee.id == number]
+            draft.say(_called(group), *(call.place() for call in group[:3]))
+        draft.cut(MAX_LISTED, len(distinct), what=f"definitions called by `{plain_name(item.row.qualname)}`")
+        if outside:
+            draft.say(f"Outside it calls {', '.join(f'`{name}`' for name in outside[:_MOST_OUTSIDE])}.", place_of(item))
+            draft.cut(_MOST_OUTSIDE, len(outside), what="names outside")
+        if lost := unresolved(item, graph):
+            draft.warnings.append(f"{several(lost, 'call')} in `{plain_name(item.row.qualname)}` could not be told.")
+
+
+def _each(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iterator[Found]:
+    """Yield the definitions to speak of; say of the others, and of languages that are not followed, why not."""
+    found = asked_of(query, code)
+    draft.cut(_MOST_DEFINITIONS, len(found), what=f"definitions of `{query.name}`")
+    for item in found[:_MOST_DEFINITIONS]:
+        generation = item.code.generation
+        language = generation.files.languages[item.row.file]
+        head = f"`{plain_name(item.row.qualname)}` is defined in {stands_at(item)} ({item.row.kind})"
+        if language not in FOLLOWED:
+            draft.say(f"{head}; calls are not followed in {language} yet.", place_of(item))
+        elif generation.graph is None:
+            draft.say(f"{head}; its calls are still being followed, ask again in a moment.", place_of(item))
+        else:
+            yield item
+
+
+def _with_constructor(found: Found) -> list[int]:
+    if found.row.kind not in CLASSES:
+        return [found.row.id]
+    inside = found.code.generation.symbols.in_file(found.row.path)
+    makers = [row.id for row in inside if row.parent == found.row.qualname and row.name == "__init__"]
+    return [found.row.id, *makers]
+
+
+def _with_inner(found: Found) -> list[int]:
+    """Return a definition and what is defined in it: a class calls what its methods call."""
+    first, last = found.row.start_line, found.row.end_line
+    rows = found.code.generation.symbols.in_file(found.row.path)
+    inner = [row.id for row in rows if first <= row.start_line and row.end_line <= last and row.id > found.row.id]
+    return [found.row.id, *inner]
+
+
+def _calls(code: Code, rows: Sequence[EdgeRow]) -> list[Call]:
+    ids = {number for row in rows for number in (row.source, row.target) if number >= 0}
+    known = {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
+    return [_call(code, row, known) for row in rows]
+
+
+def _call(code: Code, row: EdgeRow, known: dict[int, SymbolRow] | None = None) -> Call:
+    symbols = known if known is not None else {each.id: each for each in code.generation.symbols.rows(_real(row.source))}
+    caller, callee = symbols.get(row.source), symbols.get(row.target)
+    path = caller.path if caller else code.generation.files.paths[-1 - row.source]
+    return Call(code, path, row.line, caller, callee, callee.qualname if callee else "", row.kind, row.how, row.confidence)
+
+
+def _real(number: int) -> tuple[int, ...]:
+    return (number,) if number >= 0 else ()
+
+
+def _sorted(calls: list[Call]) -> list[Call]:
+    def key(call: Call) -> tuple[bool, bool, str, int]:
+        files = call.code.generation.files
+        return call.how == "candidate", is_aside(call.code.generation, files.number(call.path) or 0), call.path, call.line
+
+    return sorted(calls, key=key)
+
+
+def _grouped(calls: list[Call]) -> Iterable[list[Call]]:
+    """Return the calls of each caller together, sure ones apart from candidates."""
+    groups: dict[tuple[bool, str, int], list[Call]] = defaultdict(list)
+    for call in calls:
+        groups[call.how == "candidate", call.path, call.caller.id if call.caller else -1].append(call)
+    return groups.values()
+
+
+def _calling(group: list[Call]) -> str:
+    first = group[0]
+    where = f"{first.code.label}{display(first.path)}:{_lines(group)}"
+    verb = "may call it (known by its name alone)" if first.how == "candidate" else "calls it"
+    if first.caller is None:
+        return f"The top level of {display(first.path)} {verb}, at {where}."
+    return f"`{plain_name(first.caller.qualname)}` {verb} at {where}."
+
+
+def _called(group: list[Call]) -> str:
+    first = group[0]
+    name = plain_name(first.callee.qualname) if first.callee else first.name
+    verb = "may call" if first.how == "candidate" else "calls"
+    at = f"{first.code.label}{display(first.callee.path)}:{first.callee.start_line}" if first.callee else ""
+    return f"It {verb} `{name}` ({at}) at {'line' if len({call.line for call in group}) == 1 else 'lines'} {_lines(group)}."
+
+
+def _lines(group: list[Call]) -> str:
+    lines = list(dict.fromkeys(call.line for call in group))
+    return ", ".join(map(str, lines[:5])) + (f" and {len(lines) - 5} more" if len(lines) > 5 else "")

@@ -1,0 +1,158 @@
+"""What comes out: each call with its place, how it is known and how surely, and what could not be told."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from appliance.codeintel.flow import Op, Site, SiteKind
+from appliance.codeintel.resolve.classes import PROPERTIES
+from appliance.codeintel.resolve.solve import Solver
+from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Method
+
+How = Literal["name", "self", "type", "value", "protocol", "candidate"]
+
+_SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
+_MOST_CANDIDATES: Final = 3  # methods of one name; more say nothing of any
+_CANDIDATE: Final = 0.4
+_BUILTINS: Final = (str, bytes, list, dict, set, tuple, int, float)
+_COMMON: Final = frozenset(name for kind in _BUILTINS for name in dir(kind)) | {
+    "close", "read", "write", "flush", "start", "stop", "run", "open", "send", "wait", "put", "submit", "result", "cancel",
+}  # fmt: skip
+
+
+class Edge(NamedTuple):
+    """A call from scope ``caller`` to scope ``target``, or where that is None to ``external``, something outside.
+
+    ``how``: the function is called by its *name*, found through *self*, through the *type* of what it is called on, or as a
+    *value* that was handed around; it is called by the language's *protocol* (a loop, ``with``, a property); or it is only a
+    *candidate*: the one of very few that have this name, where nothing is known of what it is called on.
+    """
+
+    file: int
+    caller: int
+    target: int | None
+    external: str
+    kind: SiteKind
+    line: int
+    how: How
+    confidence: float
+
+
+class Unresolved(NamedTuple):
+    """A call of ``name`` of which nothing is known."""
+
+    file: int
+    caller: int
+    name: str
+    line: int
+
+
+class Edges:
+    """Reads the edges off a solver that has learnt all it can."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver = solver
+        self._values = solver.values
+        self._properties: set[str] = set()
+        self._methods: dict[str, list[int]] = defaultdict(list)
+        for number in range(len(self._values.scope_file)):
+            scope = self._values.scope(number)
+            if PROPERTIES & set(scope.marks):
+                self._properties.add(scope.name)
+            if scope.kind == "function" and self._values.owner(number) is not None and scope.name not in _COMMON:
+                self._methods[scope.name].append(number)
+
+    def of(self, file: int) -> Iterator[Edge | Unresolved]:
+        """Yield every call in *file*, once for each place and target, and after that what is read of properties."""
+        first = self._values.first_scope[file]
+        for number, site in enumerate(self._solver.flows[file].sites):
+            targets = dict.fromkeys(self._targets(file, number))
+            if targets:
+                yield from self._known(file, number, targets)
+            elif site.kind == "call":
+                yield from self._unknown(file, first + site.scope, site)
+        yield from self._read(file)
+
+    def _known(self, file: int, number: int, targets: dict[tuple[int | None, str], None]) -> Iterator[Edge]:
+        site = self._solver.flows[file].sites[number]
+        how = self._how(file, site)
+        inside = Counter(target is not None for target, _ in targets)[True]
+        sure = _SURE[how] / (1 if inside < 2 else 1.15 if inside < 5 else 1.5)
+        for target, external in targets:
+            yield Edge(
+                file,
+                self._values.first_scope[file] + site.scope,
+                target,
+                external,
+                site.kind,
+                site.line,
+                how,
+                round(sure, 2),
+            )
+
+    def _how(self, file: int, site: Site) -> How:
+        if site.kind in {"iter", "with", "raise"}:
+            return "protocol"
+        terms = self._solver.flows[file].terms
+        term = terms[site.function]
+        if term.op in {Op.DEF, Op.READ, Op.FROM, Op.BUILTIN}:
+            return "name"
+        if term.op != Op.ATTR:
+            return "value"
+        base = terms[term.a]
+        if base.op in {Op.IMPORT, Op.FROM}:
+            return "name"
+        owner = self._values.owner(self._values.first_scope[file] + base.a) if base.op == Op.PARAM and base.b == 0 else None
+        return "type" if owner is None else "self"
+
+    def _unknown(self, file: int, caller: int, site: Site) -> Iterator[Edge | Unresolved]:
+        term = self._solver.flows[file].terms[site.function]
+        if term.op != Op.ATTR:
+            yield Unresolved(file, caller, term.text, site.line)
+            return
+        candidates = self._methods.get(term.text, ()) if not self._values.of(file, term.a) else ()
+        if not candidates or len(candidates) > _MOST_CANDIDATES:
+            yield Unresolved(file, caller, term.text, site.line)
+            return
+        for target in candidates:
+            sure = round(_CANDIDATE / len(candidates), 2)
+            yield Edge(file, caller, target, "", "call", site.line, "candidate", sure)
+
+    def _read(self, file: int) -> Iterator[Edge]:
+        flow = self._solver.flows[file]
+        for read in flow.reads:
+            term = flow.terms[read.term]
+            if term.text not in self._properties:
+                continue
+            caller = self._values.first_scope[file] + read.scope
+            for value in self._values.of(file, term.a):
+                for each in self._values.classes.getters(value, term.text):
+                    if isinstance(each, Function):
+                        yield Edge(file, caller, each.scope, "", "get", read.line, "protocol", _SURE["protocol"])
+
+    def _targets(self, file: int, number: int) -> Iterator[tuple[int | None, str]]:
+        for value in self._solver.functions(file, number):
+            match value:
+                case Function(scope):
+                    yield scope, ""
+                case Class(scope):
+                    yield from self._constructors(scope)
+                case Instance():
+                    yield from ((e.scope, "") for e in self._values.attribute(value, "__call__") if isinstance(e, Function))
+                case External(path):
+                    yield None, path
+                case Method(Container(_, kind), name):
+                    yield None, f"builtins.{kind}.{name}"
+                case _:
+                    pass
+
+    def _constructors(self, scope: int) -> Iterator[tuple[int | None, str]]:
+        found = False
+        for each in self._values.attribute(Instance(scope), "__init__"):
+            if isinstance(each, Function):
+                found = True
+                yield each.scope, ""
+            elif isinstance(each, External):
+                yield None, each.path
+        if not found:
+            yield scope, ""

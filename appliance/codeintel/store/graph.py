@@ -1,0 +1,113 @@
+"""The graph of one generation: what calls what, written once behind the generation, never changed after that."""
+
+import weakref
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from appliance.base.sqlite import Guarded, connect_immutable
+
+GRAPH_NAME: Final = "graph.db"
+GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
+_FORMAT: Final = 1  # of a graph: raise it when it, or what is found, changes, and every graph is made anew
+
+
+def graph_recipe(facts_recipe: str) -> str:
+    """Return what a graph made now from facts of *facts_recipe* is made by."""
+    return f"{_FORMAT}/{facts_recipe}"
+
+
+class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a graph holds. Counts are of calls by place and target; ``cut`` counts files that were followed in part only."""
+
+    recipe: str
+    files: int
+    edges: int
+    candidates: int
+    outside: int
+    unresolved: int
+    cut: int
+    settled: bool  # False: it was still learning when it was stopped
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """A call. ``source`` and ``target`` are symbols of the generation; a source of -1 - f is the top level of file f."""
+
+    target: int
+    source: int
+    line: int
+    kind: str
+    how: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRow:
+    """A call that leads out of the repository, to *name*."""
+
+    source: int
+    name: str
+    line: int
+    kind: str
+
+
+class CallGraph:
+    """Look-ups in one graph. Safe to use from many threads; readable even after its folder was removed."""
+
+    def __init__(self, db: Guarded, info: GraphInfo) -> None:
+        self._db = db
+        self.info = info
+
+    @classmethod
+    def open(cls, folder: Path, info: GraphInfo) -> Self:
+        """Open the graph of the generation in *folder*; raise `StoreCorrupt`."""
+        conn = connect_immutable(folder / GRAPH_NAME)
+        db = Guarded(conn)
+        weakref.finalize(db, conn.close)
+        return cls(db, info)
+
+    def callers(self, targets: Collection[int]) -> list[EdgeRow]:
+        """Return the calls of any of *targets*, surest first, then in the order of files and lines."""
+        return self._edges("target", targets)
+
+    def callees(self, sources: Collection[int]) -> list[EdgeRow]:
+        """Return the calls that stand in any of *sources*, surest first."""
+        return self._edges("source", sources)
+
+    def outside(self, sources: Collection[int]) -> list[OutsideRow]:
+        """Return the calls in *sources* that lead out of the repository, in the order of lines."""
+        with self._db.read() as conn:
+            rows = conn.execute(
+                "SELECT source, name, line, kind FROM outside"  # noqa: S608 - marks alone
+                f" WHERE source IN ({_marks(sources)}) ORDER BY source, line, name",
+                tuple(sources),
+            ).fetchall()
+        return [OutsideRow(*row) for row in rows]
+
+    def unresolved(self, sources: Collection[int]) -> int:
+        """Return how many calls in *sources* could not be told."""
+        with self._db.read() as conn:
+            query = f"SELECT count(*) FROM unresolved WHERE source IN ({_marks(sources)})"  # noqa: S608 - marks alone
+            return int(conn.execute(query, tuple(sources)).fetchone()[0])
+
+    def unresolved_named(self, name: str) -> int:
+        """Return how many calls of something called *name* could not be told."""
+        with self._db.read() as conn:
+            return int(conn.execute("SELECT count(*) FROM unresolved WHERE name = ?", (name,)).fetchone()[0])
+
+    def _edges(self, column: str, ids: Collection[int]) -> list[EdgeRow]:
+        with self._db.read() as conn:
+            rows = conn.execute(
+                "SELECT target, source, line, kind, how, confidence FROM edges"  # noqa: S608 - a column of two, and marks
+                f" WHERE {column} IN ({_marks(ids)}) ORDER BY confidence DESC, source, line, target",
+                tuple(ids),
+            ).fetchall()
+        return [EdgeRow(*row) for row in rows]
+
+
+def _marks(values: Collection[int]) -> str:
+    return ",".join("?" * len(values))

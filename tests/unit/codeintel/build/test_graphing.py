@@ -1,0 +1,214 @@
+"""From a published generation to its graph, and what that says of calls."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.build.pipeline import facts_recipe
+from appliance.codeintel.query.draft import Code, StructureAnswer
+from appliance.codeintel.query.structure import answer
+from appliance.codeintel.questions import classify
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
+from appliance.config import Index
+from appliance.errors import Cancelled, NotFound
+from tests.support.indexing import IndexBench, silent
+from tests.support.repos import commit, make_repo
+
+PRICES = """
+import json
+
+class Price:
+    def __init__(self, net):
+        self.net = net
+
+    def total(self):
+        return gross(self.net)
+
+    def text(self):
+        return json.dumps(self.total())
+
+def gross(net):
+    return net
+
+def gross(net):
+    return net * 2
+"""
+CART = """
+from shop.prices import Price, gross
+
+def add(price, other):
+    gross(1); gross(2)
+    price.total()
+    other.vanish()
+    return Price(3)
+
+last = add(Price(1), None)
+"""
+TEST = """
+from shop.cart import add
+from shop.prices import gross
+
+def test_add():
+    add(gross(1), 2)
+"""
+CODE: dict[str, bytes | str | None] = {
+    "shop/prices.py": PRICES.lstrip(),
+    "shop/cart.py": CART.lstrip(),
+    "tests/test_cart.py": TEST.lstrip(),
+    "cmd/main.go": "package main\n\nfunc Start() { Start() }\n",
+    "broken.py": "def half(:\n    gross(\n\ndef whole():\n    pass\n",
+}
+
+
+class Graphs:
+    """A bench that makes graphs and asks them."""
+
+    def __init__(self, bench: IndexBench) -> None:
+        self.bench = bench
+        self.builder = GraphBuilder(bench.registry, paths=bench.paths, facts_recipe=facts_recipe(Index()))
+        self.generations = Generations(bench.registry, paths=bench.paths, clock=bench.clock)
+
+    def build(self, repo: Repo) -> GraphInfo:
+        return self.builder.build(repo.id, progress=silent, check=lambda: None)
+
+    def ask(self, repo: Repo, question: str) -> StructureAnswer:
+        query = classify(question)
+        assert query is not None
+        found = answer(query, code=[Code(self.generations.published(repo.id), repo.name)])
+        assert found is not None
+        return found
+
+    def said(self, repo: Repo, question: str) -> list[str]:
+        return [sentence.text for sentence in self.ask(repo, question).sentences]
+
+
+@pytest.fixture
+def graphs(bench: IndexBench) -> Iterator[Graphs]:
+    graphs = Graphs(bench)
+    yield graphs
+    graphs.generations.close()
+
+
+@pytest.fixture
+def repo(graphs: Graphs, tmp_path: Path) -> Repo:
+    repo = graphs.bench.add(make_repo(tmp_path, CODE))
+    graphs.bench.index(repo)
+    return repo
+
+
+def test_who_calls_is_answered_with_each_place_code_before_tests(graphs: Graphs, repo: Repo) -> None:
+    info = graphs.build(repo)
+    assert (info.files, info.settled, info.cut) == (4, True, 0)
+    found = graphs.ask(repo, "who calls Price.total?")
+    assert [sentence.text for sentence in found.sentences] == [
+        "`Price.total` (method, shop/prices.py:7) is called at 2 places by 2 callers.",
+        "`add` calls it at shop/cart.py:5.",
+        "`Price.text` calls it at shop/prices.py:11.",
+    ]
+    assert [(place.path, place.start_line) for place in found.places] == [
+        ("shop/prices.py", 7), ("shop/cart.py", 5), ("shop/prices.py", 11),
+    ]  # fmt: skip
+
+
+def test_a_second_definition_of_a_name_has_its_own_callers(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    said = graphs.said(repo, "who calls gross")
+    assert "`gross` (function, shop/prices.py:13) is called by nothing that could be followed." in said
+    assert "`gross` (function, shop/prices.py:16) is called at 3 places by 3 callers." in said
+    assert said[-1] == "`test_add` calls it at tests/test_cart.py:5."
+
+
+def test_a_class_is_called_where_one_is_made_also_at_the_top_of_a_file(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    assert graphs.said(repo, "who calls Price") == [
+        "`Price` (class, shop/prices.py:3) is called at 2 places by 2 callers.",
+        "`add` calls it at shop/cart.py:7.",
+        "The top level of shop/cart.py calls it, at shop/cart.py:9.",
+    ]
+
+
+def test_what_is_called_is_answered_with_what_lies_outside_and_what_is_not_known(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    found = graphs.ask(repo, "what does add call?")
+    assert [sentence.text for sentence in found.sentences] == [
+        "`add` (function, shop/cart.py:3) calls 3 definitions of this repository and 0 things outside.",
+        "It calls `gross` (shop/prices.py:16) at line 4.",
+        "It calls `Price.total` (shop/prices.py:7) at line 5.",
+        "It calls `Price.__init__` (shop/prices.py:4) at line 7.",
+    ]
+    assert found.warnings == ("1 call in `add` could not be told.",)
+    assert graphs.said(repo, "what does Price call?")[-1] == "Outside it calls `json.dumps`."
+
+
+def test_before_the_graph_is_there_the_answer_says_so(graphs: Graphs, repo: Repo) -> None:
+    assert graphs.said(repo, "who calls Price.total") == [
+        "`Price.total` is defined in shop/prices.py:7 (method); its calls are still being followed, ask again in a moment."
+    ]
+
+
+def test_of_a_language_that_is_not_followed_the_answer_says_so(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    assert graphs.said(repo, "who calls Start") == [
+        "`Start` is defined in cmd/main.go:3 (function); calls are not followed in go yet."
+    ]
+
+
+def test_readers_get_the_graph_when_it_is_there_and_the_next_generation_its_own(
+    graphs: Graphs, repo: Repo, tmp_path: Path
+) -> None:
+    before = graphs.generations.published(repo.id)
+    first = graphs.build(repo)
+    after = graphs.generations.published(repo.id)
+    assert (before.graph, after.graph and after.graph.info) == (None, first)
+    assert graphs.build(repo) == first, "it is not made twice"
+    commit(tmp_path / "repo", {"shop/more.py": "from shop.prices import gross\ngross(9)\n"}, "more")
+    graphs.bench.index(repo)
+    assert graphs.generations.published(repo.id).graph is None
+    assert graphs.build(repo).edges == first.edges + 1
+    assert "The top level of shop/more.py calls it, at shop/more.py:2." in graphs.said(repo, "who calls gross")
+
+
+def test_a_graph_that_is_damaged_costs_nothing_but_itself_and_is_made_again(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    place = graphs.generations.published(repo.id).folder / GRAPH_NAME
+    place.unlink()
+    graphs.generations.forget(repo.id)
+    assert graphs.generations.published(repo.id).graph is None
+    graphs.build(repo)
+    graphs.generations.forget(repo.id)
+    assert graphs.generations.published(repo.id).graph is not None
+
+
+def test_one_that_is_stopped_leaves_nothing_behind(graphs: Graphs, repo: Repo) -> None:
+    stopped = threading.Event()
+
+    def check() -> None:
+        stopped.set()
+        raise Cancelled("Stopped.")
+
+    with pytest.raises(Cancelled):
+        graphs.builder.build(repo.id, progress=silent, check=check)
+    generation = graphs.generations.published(repo.id)
+    assert stopped.is_set()
+    assert generation.graph is None
+    assert [path.name for path in generation.folder.iterdir() if "graph" in path.name] == []
+
+
+def test_what_is_not_indexed_has_no_graph(graphs: Graphs, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        graphs.build(graphs.bench.add(make_repo(tmp_path, {"a.py": "x = 1\n"})))
+
+
+def test_a_generation_that_is_gone_takes_its_graph_along(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    folder = graphs.generations.published(repo.id).folder.name
+    with closing(CodeStore(graphs.bench.paths.project(repo.project))) as store:
+        store.retire(live=())
+        assert store.graph(folder) is None
