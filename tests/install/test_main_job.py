@@ -118,6 +118,23 @@ def test_the_first_token_waits_in_a_file_for_the_administrator(fake_host: FakeHo
     assert len(fake_host.ssh("cat /var/lib/skellig/data/first-token")) > 20
 
 
+def test_settings_that_it_cannot_read_are_refused_and_it_serves_on(
+    controller: Controller, fake_host: FakeHost, bundles: dict[str, Path]
+) -> None:
+    started = "podman inspect skellig --format '{{.State.StartedAt}}'"
+    before, wrong = fake_host.ssh(started), {"chat": {"model": SMALL, "thread": 1}}
+    played = controller.play("install", skellig_bundle=str(bundles["0.1.0"]), skellig_settings=wrong)
+    said = " ".join(played.said.split())
+    assert (played.status, played.changed) == (2, 0)
+    assert "There is no setting chat.thread (from file)." in said
+    assert "Version 0.1.0 goes on." in said
+    assert fake_host.ssh(started) == before
+    image = fake_host.ssh("podman inspect skellig --format {{.Image}}")
+    begun = time.monotonic()
+    fake_host.ssh(f"podman run --rm --network=none --cgroups=disabled --read-only {image} config show")
+    print(f"{time.monotonic() - begun:.1f} s for a look at the settings")  # noqa: T201 - a figure
+
+
 def test_an_upgrade_and_the_way_back_keep_the_repository(
     controller: Controller, fake_host: FakeHost, bundles: dict[str, Path]
 ) -> None:
