@@ -17,9 +17,10 @@ from appliance.codeintel import prose
 from appliance.codeintel import registry as registered
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
+from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
-from appliance.codeintel.results import Answer, AnswerEvent, Scope, SearchResponse
+from appliance.codeintel.results import Answer, AnswerEvent, CallsResponse, Direction, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable
@@ -53,6 +54,15 @@ class Searching(Protocol):
         """Return the hits for *query* from *offset* on."""
 
 
+class Graphing(Protocol):
+    """What knows who calls what."""
+
+    async def calls(
+        self, name: str, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
+    ) -> CallsResponse:
+        """Return the calls of what is called *name*, or those in it."""
+
+
 class Answering(Protocol):
     """What answers questions."""
 
@@ -80,6 +90,7 @@ class Services:
     jobs: JobQueue
     generations: Generations
     searcher: Searching
+    graphs: Graphing
     answerer: Answering
     embedder: Embedder | None  # of the jobs: it gives way to searches
     engines: Engines
@@ -167,14 +178,13 @@ def build(loaded: Loaded) -> Services:
     Nothing is built here that only the worker needs: the web process stays small. Raise `HostUnfit` when the data
     directory cannot be used.
     """
-    settings, paths = loaded.settings, DataPaths(loaded.settings.data)
+    settings, paths, clock = loaded.settings, DataPaths(loaded.settings.data), SystemClock()
     for folder in (paths.root, paths.run):
         durable.make_directory(folder)
 
     def connect() -> sqlite3.Connection:
         return sqlite.connect(paths.global_db, migrations=MIGRATIONS)
 
-    clock = SystemClock()
     registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
     with suppress(Conflict):  # it exists
         registry.add_project(DEFAULT_PROJECT)
@@ -192,6 +202,7 @@ def build(loaded: Loaded) -> Services:
         jobs=jobs,
         generations=generations,
         searcher=searcher,
+        graphs=GraphReader(generations, clock),
         answerer=Answerer(generations, searcher, chat, clock),
         embedder=engines.embedder(priority="background"),
         engines=engines,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from appliance.api.schemas import FreshnessOut, Output, shown
 from appliance.base.paths import display
-from appliance.codeintel.results import Citation, Hit, SearchResponse, Signal, Span
+from appliance.codeintel.results import CallHit, CallsResponse, Citation, Direction, Hit, SearchResponse, Signal, Span
 
 
 class Numbered(Output):
@@ -132,6 +132,76 @@ class SearchOut(Output):
             truncated=response.truncated,
             next_offset=offset + len(response.hits) if response.truncated and response.hits else None,
             signals=list(response.signals),
+            freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
+            warnings=[display(warning) for warning in response.warnings],
+            timings=response.timings,
+        )
+
+
+class CallOut(PlaceOut, InRepo):
+    """A call, the address that gives its line, and how surely it is one."""
+
+    href: str
+    caller: str = Field(description="Qualified name; empty at the top level of a file.")
+    callee: str
+    inside: bool = Field(description="Whether what is called stands in the repository.")
+    kind: str = Field(description="call, decorator, raise, iter, with or get.")
+    how: str = Field(description="name, self, type, value, protocol or candidate.")
+    confidence: float
+    text: str
+
+    @classmethod
+    def of(cls, call: CallHit) -> "CallOut":
+        """Return *call* for the wire."""
+        return cls(
+            **place_of(call.span),
+            repo=call.span.repo,
+            repo_name=call.span.repo_name,
+            href=href(call.span),
+            caller=display(call.caller),
+            callee=display(call.callee),
+            inside=call.inside,
+            kind=call.kind,
+            how=call.how,
+            confidence=call.confidence,
+            text=shown(call.text),
+        )
+
+
+class DefinitionOut(LinesOut, Numbered):
+    """A definition of the name that was asked for."""
+
+    @classmethod
+    def of(cls, citation: Citation) -> "DefinitionOut":
+        """Return *citation* for the wire."""
+        return cls(n=citation.n, **lines_of(citation))
+
+
+class CallsOut(Output):
+    """Calls, and what they rest on."""
+
+    name: str
+    direction: Direction
+    definitions: list[DefinitionOut]
+    calls: list[CallOut]
+    total: int
+    truncated: bool
+    next_offset: int | None
+    freshness: list[FreshnessOut]
+    warnings: list[str]
+    timings: dict[str, float] = Field(description="Milliseconds by step.")
+
+    @classmethod
+    def of(cls, response: CallsResponse, *, offset: int) -> "CallsOut":
+        """Return *response*, which began at *offset*, for the wire."""
+        return cls(
+            name=shown(response.name),
+            direction=response.direction,
+            definitions=[DefinitionOut.of(each) for each in response.definitions],
+            calls=[CallOut.of(call) for call in response.calls],
+            total=response.total,
+            truncated=response.truncated,
+            next_offset=offset + len(response.calls) if response.truncated else None,
             freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
             warnings=[display(warning) for warning in response.warnings],
             timings=response.timings,

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "repo": "Add, list, show, refresh and remove repositories.",
     "bundle": "Build, verify and apply signed bundles.",
     "search": "Search the indexed code.",
+    "graph": "Say who calls what, from the graph behind the index.",
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
 }
 """The commands that people use: the module of the same name in `appliance.cli` has the attribute ``command``."""

@@ -17,16 +17,15 @@ from appliance.codeintel.query import structure
 from appliance.codeintel.query.context import PACK_TOKENS, Block, pack, smaller
 from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.gather import Gathered
+from appliance.codeintel.query.parts import texts_of
 from appliance.codeintel.query.querylang import plain
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.questions import classify
 from appliance.codeintel.reading import Fragment
 from appliance.codeintel.results import Answer, AnswerEvent, AnswerKind, Citation, Freshness, Gate, Scope, Sentence, Struck
-from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.support import Ground, Rarity, share
-from appliance.errors import ApplianceError, Cancelled, InvalidInput, PromptTooLong, Unavailable
-from appliance.ids import RepoId
+from appliance.errors import Cancelled, InvalidInput, PromptTooLong, Unavailable
 
 # Of the question's words, weighed by rarity, in the best block. For 22 questions about this project the packs had at least
 # 0.28; of the packs of other questions, four in five stay under this.
@@ -107,7 +106,7 @@ class Answerer:
         draft = _Draft(question, freshness=tuple(part.freshness for part in gathered.parts))
         draft.warnings += gathered.warnings
         draft.timings |= {"search_ms": watch.ms()}
-        texts = await asyncio.to_thread(self._texts, gathered)
+        texts = await asyncio.to_thread(texts_of, gathered.parts, self._generations)
         found = await asyncio.to_thread(_structure, question, gathered)
         if found is not None:
             draft.kind = "structure"
@@ -206,15 +205,6 @@ class Answerer:
         )
         overlap = share(question, grounds, weigh=rarity.of)
         return _Evidence(citations, tuple(warnings), chosen.blocks, grounds, rarity, overlap)
-
-    def _texts(self, gathered: Gathered) -> Texts:
-        sources: dict[RepoId, Source] = {}
-        for part in gathered.parts:
-            try:
-                sources[part.repo.id] = self._generations.source(part.repo.id)
-            except (ApplianceError, OSError):
-                continue  # whatever is cited of it comes without text, unverified, with a warning
-        return Texts(sources)
 
 
 class _Watch:

@@ -7,6 +7,7 @@ from appliance.ids import BlobId, CommitId, GenerationId, ProjectId, RepoId
 
 AnswerKind = Literal["structure", "prose", "evidence"]
 Signal = Literal["lexical", "latent", "vector"]
+Direction = Literal["callers", "callees"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,35 @@ class SearchResponse:
     freshness: tuple[Freshness, ...]
     warnings: tuple[str, ...]
     timings: dict[str, float]  # milliseconds by step
+
+
+@dataclass(frozen=True, slots=True)
+class CallHit:
+    """A call. ``caller`` is "" at the top level of a file; ``inside``: what is called stands in the repository."""
+
+    span: Span
+    caller: str
+    callee: str
+    inside: bool
+    kind: str  # call, decorator, raise, iter, with, get
+    how: str  # name, self, type, value, protocol, candidate
+    confidence: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallsResponse:
+    """The calls of something, or those in it, code before tests. ``definitions`` are what has the name."""
+
+    name: str
+    direction: Direction
+    definitions: tuple["Citation", ...]
+    calls: tuple[CallHit, ...]
+    total: int
+    truncated: bool
+    freshness: tuple[Freshness, ...]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)

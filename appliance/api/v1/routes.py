@@ -6,6 +6,7 @@ from litestar import Router
 from litestar.types import ControllerRouterHandler
 
 from appliance.api.v1.ask import AskController
+from appliance.api.v1.graph import GraphController
 from appliance.api.v1.health import HealthController
 from appliance.api.v1.identity import IdentityController
 from appliance.api.v1.jobs import JobController
@@ -28,6 +29,7 @@ def routes() -> list[ControllerRouterHandler]:
         RepoController,
         JobController,
         SearchController,
+        GraphController,
         AskController,
     ]
     return [Router(PREFIX, route_handlers=controllers), metrics]

@@ -3,8 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +11,17 @@ import numpy.typing as npt
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.filters import chunks_for, repos_for, unspoken
+from appliance.codeintel.query.parts import Part, counted_behind, dated, open_parts, repos_of, staleness, unreadable
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.rank import Ranking, rank
 from appliance.codeintel.query.signals import Floats, Signals, collect, joined
-from appliance.codeintel.registry import Repo
-from appliance.codeintel.results import Freshness, Scope
+from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.generations import Generations, counted
-from appliance.errors import ApplianceError, EngineUnavailable, NotFound, StoreCorrupt
+from appliance.codeintel.store.generations import Generations
+from appliance.errors import EngineUnavailable, NotFound, StoreCorrupt
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
 _WORDS_ALONE = "results rest on words alone."
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One repo of the scope, held at one generation for the whole answer."""
-
-    repo: Repo
-    generation: Generation
-    freshness: Freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +75,13 @@ class Gatherer:
         """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
         times = [self._clock.monotonic()]
         parts, warnings = await asyncio.to_thread(self._open, query, scope)
-        counting = [self._count(part) for part in parts]
+        counting = counted_behind(parts, self._generations)
         times.append(self._clock.monotonic())
         vector, unembedded = await self._embed(query, parts)
         times.append(self._clock.monotonic())
         found = await asyncio.to_thread(_candidates, query, parts, vector)
         times.append(self._clock.monotonic())
-        parts = await asyncio.to_thread(_dated, parts, counting, within=self._patience.behind)
+        parts = await asyncio.to_thread(dated, parts, counting, within=self._patience.behind)
         times.append(self._clock.monotonic())
         steps = ("open_ms", "embed_ms", "rank_ms", "freshness_ms")
         timings = {
@@ -103,42 +93,16 @@ class Gatherer:
             signals=found.signals,
             part=found.part,
             ranking=found.ranking,
-            warnings=(*warnings, *found.warnings, *_staleness(parts)),
+            warnings=(*warnings, *found.warnings, *staleness(parts)),
             vector_warnings=() if self._embedder is None else (*_unfilled(parts), *unembedded),
             timings=timings,
         )
 
     def _open(self, query: ParsedQuery, scope: Scope) -> tuple[list[Part], list[str]]:
-        repos = [repo for repo in self._generations.repos(scope.project) if not scope.repos or repo.id in scope.repos]
-        if not repos:
-            raise NotFound("There is no repository to search.", remedy="Add one with `skellig repo add PATH`.")
-        wanted = repos_for(query, repos)
+        wanted = repos_for(query, repos_of(self._generations, scope))
         if not wanted:
             raise NotFound("The filters leave no repository to search.", remedy="Take back a repo: filter.")
-        parts: list[Part] = []
-        warnings: list[str] = []
-        broken: list[ApplianceError] = []
-        for repo in wanted:
-            try:
-                generation = self._generations.published(repo.id)
-            except NotFound:
-                if len(wanted) == 1:
-                    raise
-                warnings.append(f"{repo.name} is not indexed yet: nothing of it can be found.")
-            except ApplianceError as exc:
-                broken.append(exc)
-                warnings.append(_unreadable(repo, exc))
-            else:
-                parts.append(Part(repo, generation, _undated(repo, generation)))
-        if not parts and broken:
-            raise broken[0]
-        if not parts:
-            raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
-        return parts, warnings
-
-    def _count(self, part: Part) -> "Future[int | None]":
-        info = part.generation.info
-        return self._generations.behind(part.repo.id, branch=info.branch, commit=info.commit)
+        return open_parts(self._generations, wanted)
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
         if self._embedder is None:
@@ -186,7 +150,7 @@ def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | Non
             each[number] = collect(generation, query, vector=values, within=chunks_for(query, generation))
         except StoreCorrupt as exc:
             broken.append(exc)
-            warnings.append(_unreadable(part.repo, exc))
+            warnings.append(unreadable(part.repo, exc))
     if broken and not each:
         raise broken[0]
     warnings += unspoken(query, [parts[number].generation for number in each])
@@ -201,45 +165,6 @@ def _wordless(query: ParsedQuery, signals: Signals) -> list[str]:
         return []
     where = " that the filters let through" if query.filters else ""
     return [f"No file{where} holds these words; the hits are by meaning alone."]
-
-
-def _unreadable(repo: Repo, error: ApplianceError) -> str:
-    return f"{repo.name} cannot be searched now: {error}"
-
-
-def _undated(repo: Repo, generation: Generation) -> Freshness:
-    info = generation.info
-    return Freshness(
-        repo=repo.id,
-        repo_name=repo.name,
-        branch=info.branch,
-        commit=info.commit,
-        generation=info.id,
-        behind=None,
-        left_out=sum(info.left_out.values()),
-        vectors=info.completeness,
-    )
-
-
-def _dated(parts: Sequence[Part], counting: "Sequence[Future[int | None]]", *, within: float) -> list[Part]:
-    """Return *parts* with how far behind each is, where its repository answers in time.
-
-    A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
-    """
-    wait(counting, timeout=within)
-    return [
-        replace(part, freshness=replace(part.freshness, behind=counted(each, within=0)))
-        for part, each in zip(parts, counting, strict=True)
-    ]
-
-
-def _staleness(parts: Sequence[Part]) -> list[str]:
-    said = []
-    for fresh in (part.freshness for part in parts):
-        if fresh.behind:
-            commits = "1 commit is" if fresh.behind == 1 else f"{fresh.behind} commits are"
-            said.append(f"{fresh.repo_name}: {commits} on {fresh.branch or 'HEAD'} but not in the index.")
-    return said
 
 
 def _unfilled(parts: Sequence[Part]) -> list[str]:

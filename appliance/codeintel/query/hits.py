@@ -8,7 +8,8 @@ import numpy as np
 
 from appliance.codeintel.citations import Texts, excerpt, verify
 from appliance.codeintel.parse.tokens import query_tokens
-from appliance.codeintel.query.gather import Gathered, Part
+from appliance.codeintel.query.gather import Gathered
+from appliance.codeintel.query.parts import Part
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
 from appliance.codeintel.query.signals import Signals
 from appliance.codeintel.results import Hit, Span

@@ -152,7 +152,7 @@ class Edges:
             if isinstance(each, Function):
                 found = True
                 yield each.scope, ""
-            elif isinstance(each, External):
+            elif isinstance(each, External):  # of a base that stands outside
                 yield None, each.path
         if not found:
             yield scope, ""

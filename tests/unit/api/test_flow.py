@@ -85,6 +85,39 @@ def test_a_search_says_where_why_and_on_what_it_rests(client: Client) -> None:
     assert {each["href"] for each in second["hits"]}.isdisjoint(each["href"] for each in found["hits"])
 
 
+def test_who_calls_it_comes_page_by_page_with_each_line(client: Client) -> None:
+    found = client.get("/api/v1/graph/callers", params={"name": "digest_of", "repo": "shop"}).json()
+    assert [(each["symbol"], each["path"], each["verified"]) for each in found["definitions"]] == [
+        ("digest_of", "shop/store.py", True)
+    ]
+    (call,) = found["calls"]
+    assert (call["caller"], call["callee"], call["how"], call["confidence"]) == (
+        "ModelStore.verify",
+        "digest_of",
+        "name",
+        1.0,
+    )
+    assert call["verified"]
+    assert call["text"].strip() == "found = digest_of(self.path(name))"
+    assert "digest_of(self.path(name))" in client.get(call["href"]).text
+    assert (found["total"], found["truncated"], found["next_offset"]) == (1, False, None)
+    assert found["warnings"] == ["shop: calls are not followed in go yet."]
+    assert found["freshness"][0]["behind"] == 0
+
+    inside = client.get("/api/v1/graph/callees", params={"name": "ModelStore.verify", "limit": 2}).json()
+    assert (len(inside["calls"]), inside["truncated"], inside["next_offset"]) == (2, True, 2)
+    rest = client.get("/api/v1/graph/callees", params={"name": "ModelStore.verify", "offset": 2, "limit": 100}).json()
+    called = [each["callee"] for each in (*inside["calls"], *rest["calls"])]
+    assert called == ["digest_of", "ModelStore.path", "DigestMismatch", "builtins.Exception.__init__"]
+    assert not rest["truncated"]
+
+
+def test_a_name_that_nothing_has_is_an_error_and_no_empty_list(client: Client) -> None:
+    response = client.get("/api/v1/graph/callers", params={"name": "nobody"})
+    assert response.status_code == 404
+    assert response.json()["detail"] == "Nothing that can call or be called is named 'nobody'."
+
+
 def test_an_answer_is_cited_evidence_and_the_models_reading_of_it(client: Client) -> None:
     answer = client.post("/api/v1/ask", json={"question": QUESTION}).json()
     assert list(answer) == [

@@ -1,0 +1,79 @@
+"""``skellig graph``: who calls what, from the graph behind the index."""
+
+from collections.abc import Callable, Mapping
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from appliance.cli import loading, output
+from appliance.cli.flags import Flags
+from appliance.cli.remote import Value, connect
+from appliance.cli.search import freshness
+from appliance.cli.views import Call, Calls
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(
+        (
+            click.argument("name"),
+            click.option("--project", default="default", show_default=True, help="The project to ask about."),
+            click.option("--repo", multiple=True, help="A repository of it; may be repeated."),
+            click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="How many calls."),
+            click.option("--offset", type=click.IntRange(0, 1_000_000), default=0, help="Calls to skip."),
+            output.json_option,
+            click.pass_obj,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def command() -> None:
+    """Ask who calls what. Python is followed; each call says how it is known and how surely."""
+
+
+@command.command()
+@_options
+def callers(flags: Flags, *, as_json: bool, **wanted: Value) -> None:
+    """List the calls of NAME, such as Client.stream; of a class where one is made."""
+    _ask(flags, "callers", wanted, as_json=as_json)
+
+
+@command.command()
+@_options
+def callees(flags: Flags, *, as_json: bool, **wanted: Value) -> None:
+    """List the calls that stand in NAME, those that lead out of the repository last."""
+    _ask(flags, "callees", wanted, as_json=as_json)
+
+
+def _ask(flags: Flags, direction: str, wanted: Mapping[str, Value], *, as_json: bool) -> None:
+    with connect(loading.load(flags)) as remote:
+        body = remote.raw("GET", f"graph/{direction}", query=wanted)
+    if as_json:
+        click.echo(msgspec.json.format(body, indent=2))
+        return
+    _show(output.screen(), msgspec.json.decode(body, type=Calls), offset=int(str(wanted["offset"])))
+
+
+def _show(screen: Console, found: Calls, *, offset: int) -> None:
+    for each in found.definitions:
+        screen.print(Text.assemble((each.symbol, "bold"), f"  {each.kind}, {each.repo_name} {each.path}:{each.start_line}"))
+    for call in found.calls:
+        screen.print(_line(call, found.direction))
+        screen.print(Text(f"      {call.text.strip()}", style="dim"))
+    for warning in found.warnings:
+        screen.print(Text(f"note: {warning}", style="yellow"))
+    shown = len(found.calls)
+    more = f" (next: --offset {offset + shown})" if found.truncated else ""
+    read = "; ".join(freshness(fresh) for fresh in found.freshness)
+    screen.print(Text(f"{shown} of {output.counted(found.total, 'call')}{more}; {read}", style="dim"))
+
+
+def _line(call: Call, direction: str) -> Text:
+    other = call.caller or "top level" if direction == "callers" else call.callee
+    outside = "" if call.inside else "  outside"
+    sure = f"  {call.how} {call.confidence:.2f}" if call.inside else ""
+    return Text.assemble("  ", (f"{call.path}:{call.start_line}", "bold"), "  ", (other, "cyan"), (outside + sure, "dim"))

@@ -1,0 +1,116 @@
+"""The repos that a question is about, each held at one generation from its beginning to its end."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+
+from appliance.codeintel.citations import Texts
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Freshness, Scope
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.generations import Generations, counted
+from appliance.errors import ApplianceError, NotFound
+from appliance.ids import RepoId
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One repo of the scope, held at one generation for the whole answer."""
+
+    repo: Repo
+    generation: Generation
+    freshness: Freshness
+
+
+def repos_of(generations: Generations, scope: Scope) -> list[Repo]:
+    """Return the repos of *scope*, indexed or not; raise `NotFound` if there is none."""
+    repos = [repo for repo in generations.repos(scope.project) if not scope.repos or repo.id in scope.repos]
+    if not repos:
+        raise NotFound("There is no repository to search.", remedy="Add one with `skellig repo add PATH`.")
+    return repos
+
+
+def open_parts(generations: Generations, wanted: Sequence[Repo]) -> tuple[list[Part], list[str]]:
+    """Open what is published of *wanted*, and return with it a warning for each that cannot be read.
+
+    Raise `NotFound` when nothing of it is indexed, and what is wrong when nothing else can be read.
+    """
+    parts: list[Part] = []
+    warnings: list[str] = []
+    broken: list[ApplianceError] = []
+    for repo in wanted:
+        try:
+            generation = generations.published(repo.id)
+        except NotFound:
+            if len(wanted) == 1:
+                raise
+            warnings.append(f"{repo.name} is not indexed yet: nothing of it can be found.")
+        except ApplianceError as exc:
+            broken.append(exc)
+            warnings.append(unreadable(repo, exc))
+        else:
+            parts.append(Part(repo, generation, _undated(repo, generation)))
+    if not parts and broken:
+        raise broken[0]
+    if not parts:
+        raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
+    return parts, warnings
+
+
+def counted_behind(parts: Sequence[Part], generations: Generations) -> "list[Future[int | None]]":
+    """Begin to count for each of *parts* how many commits are not indexed yet."""
+    infos = [(part.repo.id, part.generation.info) for part in parts]
+    return [generations.behind(repo, branch=info.branch, commit=info.commit) for repo, info in infos]
+
+
+def texts_of(parts: Sequence[Part], generations: Generations) -> Texts:
+    """Return the lines of *parts*. What is cited of one that cannot be opened comes without text, unverified."""
+    sources: dict[RepoId, Source] = {}
+    for part in parts:
+        try:
+            sources[part.repo.id] = generations.source(part.repo.id)
+        except (ApplianceError, OSError):
+            continue  # whoever cites it says so
+    return Texts(sources)
+
+
+def unreadable(repo: Repo, error: ApplianceError) -> str:
+    """Return the warning that *repo* is left out because of *error*."""
+    return f"{repo.name} cannot be searched now: {error}"
+
+
+def _undated(repo: Repo, generation: Generation) -> Freshness:
+    info = generation.info
+    return Freshness(
+        repo=repo.id,
+        repo_name=repo.name,
+        branch=info.branch,
+        commit=info.commit,
+        generation=info.id,
+        behind=None,
+        left_out=sum(info.left_out.values()),
+        vectors=info.completeness,
+    )
+
+
+def dated(parts: Sequence[Part], counting: "Sequence[Future[int | None]]", *, within: float) -> list[Part]:
+    """Return *parts* with how far behind each is, where its repository answers in time.
+
+    A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
+    """
+    wait(counting, timeout=within)
+    return [
+        replace(part, freshness=replace(part.freshness, behind=counted(each, within=0)))
+        for part, each in zip(parts, counting, strict=True)
+    ]
+
+
+def staleness(parts: Sequence[Part]) -> list[str]:
+    """Return a warning for each of *parts* whose branch has moved on."""
+    said = []
+    for fresh in (part.freshness for part in parts):
+        if fresh.behind:
+            commits = "1 commit is" if fresh.behind == 1 else f"{fresh.behind} commits are"
+            said.append(f"{fresh.repo_name}: {commits} on {fresh.branch or 'HEAD'} but not in the index.")
+    return said
