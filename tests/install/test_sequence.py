@@ -219,8 +219,8 @@ def test_data_of_a_newer_schema_is_left_to_the_version_that_wrote_it(
 def test_an_image_that_podman_cannot_load_leaves_the_version_before(
     controller: Controller, fake_host: FakeHost, stand_ins: Bundles
 ) -> None:
-    """A disk that is full at that moment: podman unpacks archives in /var/tmp."""
-    fake_host.ssh("mount -t tmpfs -o size=64k small /var/tmp")
+    """A disk that is full by that moment, for all that was free before: podman unpacks archives in /var/tmp."""
+    fake_host.ssh("mount -t tmpfs -o size=64m,nr_inodes=1 small /var/tmp")
     try:
         played = controller.play("upgrade", skellig_bundle=str(stand_ins["0.3.0"]))
     finally:
