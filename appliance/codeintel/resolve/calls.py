@@ -30,6 +30,9 @@ _SAME: Final = frozenset({
     "builtins.frozenset", "builtins.dict",
 })  # fmt: skip
 _FIRST: Final = frozenset({"functools.partial", "copy.copy", "copy.deepcopy", "asyncio.create_task"})
+_FOLLOWED: Final = frozenset({
+    "builtins.super", "builtins.map", "builtins.next", "builtins.getattr", "builtins.type", "typing.cast",
+})  # fmt: skip
 
 
 class Calls:
@@ -46,6 +49,8 @@ class Calls:
         """Return what the call at a site of *file* gives."""
         site = self._values.flows[file].sites[number]
         functions = self._values.of(file, site.function)
+        if site.kind != "decorator" and not any(_reads_arguments(each) for each in functions):
+            return self.called(functions)
         arguments = [(name, self._values.of(file, term)) for name, term in site.arguments]
         if site.kind == "decorator":
             return self._decorated(functions, arguments)
@@ -186,6 +191,13 @@ def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> 
         if 0 <= at < len(params) and not params[at].star:
             held[at] = values
     return held
+
+
+def _reads_arguments(function: Value) -> bool:
+    """Return whether what a call of *function* gives may hang on its arguments."""
+    if isinstance(function, External):
+        return function.path in _FOLLOWED or function.path in _SAME or function.path in _FIRST
+    return not isinstance(function, Class)
 
 
 def _telling(values: Values) -> bool:

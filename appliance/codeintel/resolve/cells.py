@@ -55,6 +55,15 @@ class Cells:
             self._held[cell] |= values
             self._grow(cell)
 
+    def known(self, key: Hashable) -> Values | None:
+        """Return what is remembered for *key* if it was found to hold in this round already, else None."""
+        entry = self._memory.get(key)
+        if entry is None or entry.checked != self.round:
+            return None
+        if entry.cells:
+            self._seen |= entry.cells
+        return entry.values
+
     def recall(self, key: Hashable, work_out: Callable[[], Values], *, grows: bool = True) -> Values:
         """Return what *work_out* gave for *key* if that still holds, else what it gives now, and gave before if it *grows*.
 

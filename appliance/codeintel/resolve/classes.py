@@ -45,7 +45,7 @@ class Classes:
         if bound_to is not None:
             for base in order:
                 if isinstance(base, int):
-                    found |= self._values.cells.read(("attribute", base, name))
+                    found |= self._values.stored("attribute", base, name)
         return frozenset(found) | self._first(order, name, bound_to or Class(scope))
 
     def behind(self, after: int, self_: Value, name: str) -> Values:
@@ -73,7 +73,7 @@ class Classes:
                     return NOTHING if there is None else frozenset((there,))
                 continue
             held = self._values.scope(base).names.get(name, UNKNOWN)
-            stored = self._values.cells.read(("static", base, name))
+            stored = self._values.stored("static", base, name)
             if held or stored:
                 values = self._values.of(self._values.scope_file[base], held) | stored
                 return self._values.union(self._bound(value, holder, read=read) for value in values)

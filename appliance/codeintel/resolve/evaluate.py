@@ -40,6 +40,8 @@ class Evaluator:
         self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
         self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
         self.cells = Cells()
+        self._same: dict[int, Values] = {}  # terms that are the same for ever
+        self._stored = _stored(flows)
         self.classes = Classes(self)
         self.containers = Containers(self)
         self.calls = Calls(self)
@@ -53,11 +55,21 @@ class Evaluator:
         """Return what *term* of *file* can be, as far as is known."""
         if term == UNKNOWN:
             return NOTHING
-        one = self.flows[file].terms[term]
         number = self.first_term[file] + term
+        found = self._same.get(number)
+        if found is None:
+            found = self.cells.known(number)
+        if found is not None:
+            return found
+        one = self.flows[file].terms[term]
         if one.op in _PLAIN:
-            return self._plain(file, one, number)
+            found = self._same[number] = self._plain(file, one, number)
+            return found
         return self.cells.recall(number, lambda: self._evaluate(file, one))
+
+    def stored(self, kind: str, scope: int, name: str) -> Values:
+        """Return what was stored as *name* on instances ("attribute") or on the class or module itself ("static")."""
+        return self.cells.read((kind, scope, name)) if name in self._stored else NOTHING
 
     def union(self, each: Iterable[Values]) -> Values:
         """Return everything in *each*."""
@@ -129,7 +141,7 @@ class Evaluator:
     def name(self, scope: int, name: str, *, seen: frozenset[int] = frozenset()) -> Values:
         """Return what *name* of *scope* holds; of a module also what its imports of everything bring."""
         file, one = self.scope_file[scope], self.scope(scope)
-        found = self.of(file, one.names.get(name, UNKNOWN)) | self.cells.read(("static", scope, name))
+        found = self.of(file, one.names.get(name, UNKNOWN)) | self.stored("static", scope, name)
         if found or one.kind != "module" or name in one.names:
             return found
         for star in self.flows[file].stars:
@@ -195,6 +207,12 @@ class Evaluator:
                 return frozenset((value,))
             case _:
                 return NOTHING
+
+
+def _stored(flows: Sequence[Flow]) -> set[str]:
+    """Return the names that anything may be stored as: by an assignment, or by the keyword of a call."""
+    assigned = {store.name for flow in flows for store in flow.stores}
+    return assigned | {name for flow in flows for site in flow.sites for name, _ in site.arguments}
 
 
 def some(value: Value | None) -> Values:

@@ -80,8 +80,11 @@ class Solver:
     def _hand_over(self, file: int, number: int) -> None:
         """Let the parameters of what a site calls hold its arguments."""
         site = self.flows[file].sites[number]
+        functions = [value for value in self.functions(file, number) if not isinstance(value, External)]
+        if not functions:
+            return
         arguments = [(name, self.values.of(file, term)) for name, term in site.arguments]
-        for value in self.functions(file, number):
+        for value in functions:
             match value:
                 case Function(scope, self_):
                     self._pass(scope, self_, arguments)
