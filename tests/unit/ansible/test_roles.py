@@ -87,7 +87,7 @@ def test_only_modules_of_ansible_core_are_used() -> None:
     assert not {name for name in found if not name.startswith("ansible.builtin.")}
 
 
-def rendered(settings: dict[str, object]) -> dict[str, object]:
+def rendered(settings: object) -> dict[str, object]:
     """Return what the settings' file says as the appliance reads it; Ansible's own filter is JSON's."""
     templates = FileSystemLoader(ANSIBLE / "roles" / "appliance" / "templates")
     environment = Environment(loader=templates, trim_blocks=True, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - TOML
@@ -112,3 +112,9 @@ def test_settings_are_written_as_toml_that_says_the_same(settings: dict[str, obj
 def test_a_setting_of_nothing_is_left_out() -> None:
     """So the default holds, as with an empty variable."""
     assert rendered({"gpu": None, "chat": {"threads": None, "slots": 2}, "log": None}) == {"chat": {"slots": 2}}
+    assert rendered(None) == {}
+
+
+def test_a_name_that_is_no_text_is_written_as_text() -> None:
+    """Whoever wrote it hears from the appliance that there is no such setting."""
+    assert rendered({1: "a", "chat": {2: "b", "slots": 2}}) == {"1": "a", "chat": {"2": "b", "slots": 2}}
