@@ -5,6 +5,8 @@ repository together and says what calls what. After the assignment graph of PyCG
 flow inside a function worked out beforehand: a term is what a variable holds where it is read, not all it ever holds.
 """
 
+import struct
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, Literal
 
@@ -13,6 +15,7 @@ import msgspec
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get"]
 UNKNOWN: Final = 0  # the term of what cannot be told
+RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 
 
 class Op(IntEnum):
@@ -36,6 +39,7 @@ class Op(IntEnum):
     ELSE = 15  # a, and b where nothing is known of a
     INSTANCE = 16  # an instance of the type a
     SLICE = 17  # a from place b (no term) on
+    SUPER = 18  # a: a class's scope; what stands behind that class in the order of the classes of b
 
 
 class Term(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -47,6 +51,37 @@ class Term(msgspec.Struct, frozen=True, array_like=True, gc=False):
     text: str = ""
     name: str = ""
     items: tuple[int, ...] = ()
+
+
+_ROW: Final = struct.Struct("<Biiii")
+
+
+class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The terms of a blob, by number, packed: a large repository has millions of them."""
+
+    rows: bytes  # op, a, b, and where text and name stand in texts
+    texts: tuple[str, ...]
+    items: dict[int, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, terms: Iterable[Term]) -> "Terms":
+        """Return *terms*, packed."""
+        texts: dict[str, int] = {}
+        rows, items = bytearray(), {}
+        for number, (op, a, b, text, name, each) in enumerate(map(msgspec.structs.astuple, terms)):
+            rows += _ROW.pack(op, a, b, texts.setdefault(text, len(texts)), texts.setdefault(name, len(texts)))
+            if each:
+                items[number] = each
+        return cls(bytes(rows), tuple(texts), items)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows) // _ROW.size
+
+    def __getitem__(self, number: int) -> Term:
+        """Return one of them."""
+        op, a, b, text, name = _ROW.unpack_from(self.rows, number * _ROW.size)
+        return Term(op, a, b, self.texts[text], self.texts[name], self.items.get(number, ()))
 
 
 class Param(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -108,7 +143,7 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One blob. ``cut`` says that something was nested too deeply to be followed."""
 
-    terms: tuple[Term, ...]
+    terms: Terms
     scopes: tuple[FlowScope, ...]
     sites: tuple[Site, ...] = ()
     stores: tuple[Store, ...] = ()

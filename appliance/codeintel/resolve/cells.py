@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Final
 
 from appliance.codeintel.resolve.values import External, Value
@@ -13,125 +12,123 @@ _MOST: Final = 48  # things that something can be; more tell nobody anything
 _DEEPEST: Final = 60  # things that are worked out from one another at a time; the next round goes on from there
 
 
-@dataclass(slots=True)
-class _Entry:
-    values: Values
-    cells: frozenset[int]
-    made: int  # the round
-    checked: int
-
-
 class Cells:
-    """Sets of values that only grow, and a memory of what depends on which of them.
+    """Sets of values that only grow, and a memory of what was worked out from them.
 
-    Work goes in rounds. What is remembered may be a round behind the cells; whatever has read a cell that grew since is
-    worked out again in the next round, and nothing else is.
+    Each remembers who has read it. When one grows, its readers, and theirs in turn, no longer hold; what does not hold is
+    worked out again when it is next asked for, and a task that has read it is due in the next round.
     """
 
     def __init__(self) -> None:
         self.round = 0
-        self._ids: dict[Hashable, int] = {}
-        self._held: list[set[Value]] = []
-        self._grown: list[int] = []  # the round in which each last grew
-        self._memory: dict[Hashable, _Entry] = {}
-        self._active: set[Hashable] = set()
-        self._seen: set[int] = set()
+        self._held: dict[Hashable, Values] = {}
+        self._readers: dict[Hashable, list[Hashable]] = defaultdict(list)
+        self._stale: set[Hashable] = set()
+        self._active: dict[Hashable, bool] = {}  # what is being worked out, and whether it has read something stale
+        self._reader: Hashable | None = None  # a task t is -1 - t here
         self._put_off: dict[Hashable, Callable[[], Values]] = {}
-        self._later: dict[Hashable, Callable[[], Values]] = {}  # what was put off once
-        self._late: dict[int, set[Hashable]] = defaultdict(set)
-        self._watching: dict[int, set[int]] = defaultdict(set)
-        self._stirred: set[int] = set()
+        self._due: set[int] = set()
+        self._one: dict[Values, Values] = {}  # of all that are equal: most hold one thing, and the same ones
 
     def read(self, key: Hashable) -> Values:
         """Return what the cell *key* holds."""
-        cell = self._cell(key)
-        self._seen.add(cell)
-        return frozenset(self._held[cell])
+        self._note(key)
+        return self._held.get(key, NOTHING)
 
     def add(self, key: Hashable, values: Values) -> None:
         """Put *values* into the cell *key*."""
-        cell = self._cell(key)
-        if not values <= self._held[cell]:
-            self._held[cell] |= values
-            self._grow(cell)
+        held = self._held.get(key, NOTHING)
+        if len(held) < _MOST and not values <= held:
+            self._held[key] = self._shared(_bounded(held | values))
+            self._outdate(key)
 
     def known(self, key: Hashable) -> Values | None:
-        """Return what is remembered for *key* if it was found to hold in this round already, else None."""
-        entry = self._memory.get(key)
-        if entry is None or entry.checked != self.round:
+        """Return what is remembered for *key* if it still holds, else None."""
+        found = self._held.get(key)
+        if found is None or key in self._stale or key in self._active:
             return None
-        if entry.cells:
-            self._seen |= entry.cells
-        return entry.values
+        self._note(key)
+        return found
 
     def recall(self, key: Hashable, work_out: Callable[[], Values], *, grows: bool = True) -> Values:
         """Return what *work_out* gave for *key* if that still holds, else what it gives now, and gave before if it *grows*.
 
-        Where something depends on itself, it is what it was in the round before.
+        Where something depends on itself, it is what it was before.
         """
-        entry = self._memory.get(key)
-        if entry is not None and self._holds(entry):
-            self._seen |= entry.cells
-            return entry.values
-        before = entry.values if entry else NOTHING
+        found = self.known(key)
+        if found is not None:
+            return found
+        before = self._held.get(key, NOTHING)
         if key in self._active or len(self._active) > _DEEPEST:
-            self._seen.add(self._cell(("of", key)))
+            self._note(key)
             if key not in self._active:
                 self._put_off[key] = work_out
             return before
-        outer, self._seen = self._seen, set()
-        self._active.add(key)
-        try:
-            values = work_out()
-            if grows:
-                values = before if len(before) >= _MOST else _bounded(values | before)
-        finally:
-            self._active.discard(key)
-            seen, self._seen = self._seen, outer
-        self._seen |= seen
-        self._memory[key] = _Entry(values, frozenset(seen), self.round, self.round)
-        if values != before and (own := self._ids.get(("of", key))) is not None:
-            self._grow(own)
+        values = self._worked_out(key, work_out, before, grows=grows)
+        self._note(key)
         return values
 
     def watch(self, task: int, work: Callable[[], None]) -> None:
-        """Do *work*; *task* is due again once a cell that it read has grown."""
-        self._seen = set()
+        """Do *work*; *task* is due again once something that it read has grown."""
+        self._reader = -1 - task
         work()
-        for cell in self._seen:
-            self._watching[cell].add(task)
+        self._reader = None
 
     def due(self) -> set[int]:
         """Begin the next round, and return the tasks that are due in it."""
-        stirred, self._stirred = self._stirred, set()
-        put_off, self._put_off = self._put_off, {}
         self.round += 1
-        self._later |= put_off
-        for key in set(put_off).union(*(self._late[cell] for cell in stirred)):
-            self._seen = set()
-            self.recall(key, self._later[key])
-            for cell in self._seen:
-                self._late[cell].add(key)
-        return set().union(*(self._watching[cell] for cell in stirred | self._stirred))
+        put_off, self._put_off = self._put_off, {}
+        for key, work_out in put_off.items():
+            self.recall(key, work_out)
+        due, self._due = self._due, set()
+        return due
 
-    def _cell(self, key: Hashable) -> int:
-        cell = self._ids.get(key)
-        if cell is None:
-            cell = self._ids[key] = len(self._held)
-            self._held.append(set())
-            self._grown.append(-1)
-        return cell
+    def _worked_out(self, key: Hashable, work_out: Callable[[], Values], before: Values, *, grows: bool) -> Values:
+        outer, self._reader = self._reader, key
+        self._active[key] = False
+        self._stale.discard(key)
+        try:
+            values = work_out()
+        finally:
+            self._reader = outer
+            has_read_stale = self._active.pop(key)
+        if grows:
+            values = before if len(before) >= _MOST else _bounded(values | before)
+        self._held[key] = values = self._shared(values)
+        if values != before:
+            self._outdate(key)  # whoever has read it meanwhile, because it depends on itself
+        if has_read_stale:
+            self._stale.add(key)
+        return values
 
-    def _grow(self, cell: int) -> None:
-        self._grown[cell] = self.round
-        self._stirred.add(cell)
+    def _note(self, key: Hashable) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        readers = self._readers[key]
+        if not readers or readers[-1] != reader:
+            readers.append(reader)
+        if key in self._stale:
+            if isinstance(reader, int) and reader < 0:
+                self._due.add(-1 - reader)
+            else:
+                self._active[reader] = True
 
-    def _holds(self, entry: _Entry) -> bool:
-        if entry.checked < self.round:
-            if any(self._grown[cell] >= entry.made for cell in entry.cells):
-                return False
-            entry.checked = self.round
-        return True
+    def _outdate(self, key: Hashable) -> None:
+        """Let nothing hold any more that was worked out from *key*."""
+        waiting = [key]
+        while waiting:
+            for reader in self._readers.pop(waiting.pop(), ()):
+                if isinstance(reader, int) and reader < 0:
+                    self._due.add(-1 - reader)
+                elif reader in self._active:
+                    self._active[reader] = True
+                elif reader not in self._stale:
+                    self._stale.add(reader)
+                    waiting.append(reader)
+
+    def _shared(self, values: Values) -> Values:
+        return self._one.setdefault(values, values)
 
 
 def _bounded(values: Values) -> Values:

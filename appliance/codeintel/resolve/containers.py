@@ -97,7 +97,7 @@ class Containers:
             return self._held(of, keys) | more
         if method.name in _ITSELF:
             return frozenset((of,))
-        return frozenset((of._replace(kind="list"),)) if method.name == "values" else NOTHING
+        return frozenset((Container(of.term, "list", of.start),)) if method.name == "values" else NOTHING
 
     def _called(self, value: Value, name: str) -> Values:
         return self._values.calls.called(self._values.attribute(value, name))

@@ -124,7 +124,8 @@ class Evaluator:
                 return self.union(self.instance(value) for value in values)
             case Op.SLICE:
                 return frozenset(
-                    value._replace(start=value.start + term.b) if isinstance(value, Container) else value for value in values
+                    Container(value.term, value.kind, value.start + term.b) if isinstance(value, Container) else value
+                    for value in values
                 )
             case _:
                 return NOTHING

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Param, Read, ScopeKind, Site, SiteKind, Store, Term
+from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Param, Read, ScopeKind, Site, SiteKind, Store, Term, Terms
 
 _MOST_JOINED = 64  # a variable that may hold more things than that tells nobody anything
 _Row = tuple[int, int, int, str, str, tuple[int, ...]]
@@ -116,7 +116,7 @@ class Builder:
         scopes = tuple(self._closed(scope, held) for scope, held in zip(self.scopes, names, strict=True))
         terms += [self._placed(row) for row in self._rows[len(terms) :]]
         return Flow(
-            tuple(terms), scopes, tuple(self.sites), tuple(self.stores), tuple(self.reads), tuple(self.stars), self.cut
+            Terms.of(terms), scopes, tuple(self.sites), tuple(self.stores), tuple(self.reads), tuple(self.stars), self.cut
         )
 
     def _names(self, number: int) -> dict[str, int]:

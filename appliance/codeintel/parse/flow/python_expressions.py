@@ -222,7 +222,7 @@ class Expressions(ABC):
         if len(items) > 2 * _LONGEST_SHOWN:
             kept = dict.fromkeys(value for value in items[1::2] if not self.builder.is_constant(value))
             items = [each for value in list(kept)[:_LONGEST_SHOWN] for each in (UNKNOWN, value)]
-        return self.builder.term(Op.MAKE, text=kind, name=str(node.start_byte), items=tuple(items))
+        return self.builder.term(Op.MAKE, text=kind, b=node.start_byte, items=tuple(items))
 
     def _comprehension(self, node: Node) -> int:
         outer, self.env = self.env, self.env.loop()

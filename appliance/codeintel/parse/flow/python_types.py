@@ -55,7 +55,7 @@ class Types(Expressions):
             held = given[-1:] if name in _MAPPINGS else given[:1] if name.endswith("Generator") else given
             value = self.builder.join(self.declared(each) for each in held)
             kind = "dict" if name in _MAPPINGS else "list"
-            return self.builder.term(Op.MAKE, text=kind, name=str(node.start_byte), items=(UNKNOWN, value))
+            return self.builder.term(Op.MAKE, text=kind, b=node.start_byte, items=(UNKNOWN, value))
         return UNKNOWN if name in _SILENT else self.builder.term(Op.INSTANCE, self.read(base))
 
     def _class(self, node: Node) -> int:
