@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from appliance.base.durable import exclusive, make_directory, storage_errors, sync_directory
+from appliance.base.durable import exclusive, storage_errors, sync_directory
 from appliance.bundle import contents, layout, stage, verify
 from appliance.bundle.contents import Progress
-from appliance.bundle.trust import Known, Trust
+from appliance.bundle.trust import Known, Trust, own_folder
 from appliance.bundle.verify import Bundle
 from appliance.errors import Conflict, DigestMismatch, DiskFull, InvalidInput, NotFound, TrustError, UnsafePath
 
@@ -73,10 +73,12 @@ class Shelf:
     ) -> Applied:
         """Make the bundle in *folder* the current version if it holds, and mend that version if it was not whole.
 
-        *first* says whom a host trusts that remembers nothing, given the version that runs. Raise the leaf of `TrustError`
-        that says why the bundle does not hold, `DiskFull` before a byte is written, `Conflict` if something else is in the
-        version's place, `InvalidInput` where bundle, versions and trust do not lie apart. What is refused or fails leaves
-        nothing but the folders and their locks, and what runs as it was.
+        That goes for the very bundle that the current version was taken from also where a newer one was taken since: it is
+        nothing older than what runs, and what is remembered stays. *first* says whom a host trusts that remembers nothing,
+        given the version that runs. Raise the leaf of `TrustError` that says why the bundle does not hold, `DiskFull` before
+        a byte is written, `Conflict` if something else is in the version's place, `InvalidInput` where bundle, versions and
+        trust do not lie apart. What is refused or fails leaves nothing but the folders and their locks, and what runs as it
+        was.
         """
         self._check_apart(folder)
         if not (self._root.is_dir() and self._trust.folder.is_dir()):
@@ -87,7 +89,8 @@ class Shelf:
                 bundle = self._examined(folder, first, now=now, strict=strict)
                 version = bundle.manifest.version
                 staged = self._place(bundle, progress=progress)
-                self._trust.remember(bundle.known)
+                if not bundle.mends:
+                    self._trust.remember(bundle.known.keeping(self._linked() | {version}))
                 switched = self._switch(version)
             finally:
                 self._tidy()
@@ -156,11 +159,12 @@ class Shelf:
             ) from exc
 
     def _examined(self, folder: Path, first: Callable[[str | None], Known], *, now: datetime, strict: bool) -> Bundle:
-        return verify.examine(folder, self._trust.known() or first(self.current), now=now, strict=strict)
+        current = self.current
+        return verify.examine(folder, self._trust.known() or first(current), now=now, strict=strict, current=current)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        make_directory(self._root, mode=0o755, choose="with --to")
+        own_folder(self._root, choose="with --to")
         remedy = "Wait until the other has ended, then try again."
         with exclusive(self._root / ".lock", what=f"the bundles in {self._root}", remedy=remedy):
             yield
@@ -194,7 +198,9 @@ class Shelf:
                 path=str(here),
             )
         known, ours = self._trust.known(), plan.listed.bundle
-        taken = stage.identity(known.snapshot) if known else stage.read_list(here).bundle if stage.is_staged(here) else ours
+        taken = known.taken.get(here.name) if known else None
+        if taken is None:
+            taken = stage.read_list(here).bundle if stage.is_staged(here) else ours
         if taken != ours:
             raise Conflict(
                 f"Version {here.name} is here already, with another content.",
@@ -231,8 +237,8 @@ class Shelf:
                 path=str(self._root / name),
             ) from exc
 
-    def _linked(self) -> set[str | None]:
-        return {self._link(CURRENT), self._link(PREVIOUS)}
+    def _linked(self) -> set[str]:
+        return {version for name in (CURRENT, PREVIOUS) if (version := self._link(name))}
 
     def _tidy(self) -> None:
         """Remove what attempts left, and the versions staged here that are neither current nor kept to go back to."""

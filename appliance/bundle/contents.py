@@ -30,10 +30,10 @@ def unheard(done: int, total: int) -> None:
 
 
 def listing(folder: Path) -> dict[str, int]:
-    """Return every file under *folder* by its relative path, with its size.
+    """Return every file under *folder* by its relative path, with its size; and, with a slash at its end, each empty folder.
 
-    Raise `UnsafePath` for a link or anything else that is neither a file nor a folder, `ExtraFile` for a folder with nothing
-    in it, `LimitExceeded` where there are too many, `NotFound` where there is no folder.
+    Raise `UnsafePath` for a link or anything else that is neither a file nor a folder, `LimitExceeded` where there are too
+    many, `NotFound` where there is no folder.
     """
     check_folder(folder)
     found: dict[str, int] = {}
@@ -69,7 +69,7 @@ def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
                     f"{named([path])} is a link or a device; a bundle has only files and folders.", remedy=_AGAIN, file=path
                 )
     if empty and prefix:
-        raise ExtraFile(f"The folder {named([prefix])} is empty, and nobody signed it.", remedy="Remove it.", file=prefix)
+        yield prefix, 0
 
 
 def compare(found: Mapping[str, int], signed: Mapping[str, Entry]) -> None:

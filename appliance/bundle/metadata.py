@@ -46,7 +46,10 @@ _AGAIN: Final = "Get the bundle again from where it was built."
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Metadata that holds: every signed file but the metadata itself, when each role expires, and what to remember."""
+    """Metadata that holds: every signed file but the metadata itself, when each role expires, and what to remember.
+
+    *mends* tells that nothing is to be: it is that of the version which runs, and a newer one was taken before.
+    """
 
     entries: dict[str, Entry]
     expires: Mapping[str, datetime]
@@ -54,15 +57,20 @@ class Judged:
     timestamp: bytes
     snapshot: bytes
     names: Sequence[str]
+    mends: bool
 
 
-def judge(folder: Path, found: Mapping[str, int], known: Known) -> Judged:
+def judge(folder: Path, found: Mapping[str, int], known: Known, *, current: str | None = None) -> Judged:
     """Return what the metadata of *folder* signs, whose files are *found*, if it holds against *known*.
 
-    Raise the leaf of `TrustError` that says why it does not.
+    On a host that went back to *current*, that of the very bundle which *current* was taken from may be older than what was
+    taken since; the keys that are trusted now must vouch for it too. Raise the leaf of `TrustError` that says why it does
+    not hold.
     """
     names = _names(found)
     raw = {name: _read(folder, name, found[name]) for name in names}
+    if mends := known.went_back_to(raw[names[-2]], current=current):
+        known = known.rooted()
     anchor = _parse(Root, known.root, "the trusted root")
     roots = list(_chain([(name, raw[name]) for name in names[:-3]], anchor=(anchor, known.root)))
     root = roots[-1] if roots[-1].signed.version > anchor.signed.version else anchor
@@ -83,7 +91,7 @@ def judge(folder: Path, found: Mapping[str, int], known: Known) -> Judged:
         trusted.update_targets(targets)
     expires = {role: trusted[role].expires for role in ("root", *_ROLES)}
     rooted = raw[names[len(roots) - 1]] if root is not anchor else known.root
-    return Judged(_entries(trusted.targets), expires, rooted, timestamp, snapshot, names)
+    return Judged(_entries(trusted.targets), expires, rooted, timestamp, snapshot, names, mends)
 
 
 def _names(found: Mapping[str, int]) -> list[str]:

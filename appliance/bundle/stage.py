@@ -42,7 +42,7 @@ class Plan:
         self._bundle = bundle
         self._files = _planned(bundle)
         files = {name: planned.entry for name, planned in self._files.items()}
-        self.listed = Listed(identity(bundle.known.snapshot), files)
+        self.listed = Listed(bundle.identity, files)
 
     def stage(self, folder: Path, *, progress: Progress) -> None:
         """Write everything to the new *folder*, each file whole and checked; durable on return."""
@@ -91,11 +91,6 @@ class Plan:
         found = digest.hexdigest() if digest is not None else self._bundle.entries[planned.sources[0]].sha256
         if found != planned.entry.sha256:
             raise DigestMismatch(f"The parts of {name} do not make what was signed.", file=name)
-
-
-def identity(snapshot: bytes) -> str:
-    """Return what tells one signed content from another: the digest of the *snapshot* that vouches for it."""
-    return hashlib.sha256(snapshot).hexdigest()
 
 
 def _planned(bundle: Bundle) -> dict[str, Planned]:

@@ -1,9 +1,11 @@
 """What a host remembers of the bundles that it took: whom it trusts, and the newest that it has seen."""
 
+import hashlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,7 @@ from tuf.api.serialization import DeserializationError
 from appliance.base.durable import exclusive, make_directory, write_file
 from appliance.bundle import contents, layout, minisign
 from appliance.bundle.layout import order
-from appliance.errors import InvalidInput, StoreCorrupt, UnsafePath, WrongKey, of_system
+from appliance.errors import HostUnfit, InvalidInput, StoreCorrupt, UnsafePath, WrongKey, of_system
 
 _FILE: Final = "trust.json"
 _DAMAGED: Final = (DeserializationError, InvalidInput, UnsafePath)
@@ -26,7 +28,8 @@ class Known:
     """Whom to trust and what was seen last.
 
     *root*, *timestamp* and *snapshot* are the metadata of the last bundle that was taken (*timestamp* and *snapshot* are
-    empty where none was); *version* is the highest taken, *time* the latest at which one was built.
+    empty where none was); *version* is the highest taken, *time* the latest at which one was built. *taken* has the
+    `identity` of the bundle that each version was taken from which may run again.
     """
 
     root: bytes
@@ -34,11 +37,30 @@ class Known:
     snapshot: bytes = b""
     version: str = ""
     time: datetime = _BEGINNING
+    taken: Mapping[str, str] = field(default_factory=dict)
 
     def seen(self, version: str) -> "Known":
-        """Return this with *version* as the highest, if it is higher."""
+        """Return this with *version* as taken from the last bundle, and as the highest if it is higher."""
         newer = not self.version or order(version) > order(self.version)
-        return replace(self, version=version) if newer else self
+        taken = {**self.taken, version: identity(self.snapshot)}
+        return replace(self, version=version if newer else self.version, taken=taken)
+
+    def keeping(self, versions: Collection[str]) -> "Known":
+        """Return this without what was *taken* beside *versions*."""
+        return replace(self, taken={version: bundle for version, bundle in self.taken.items() if version in versions})
+
+    def went_back_to(self, snapshot: bytes, *, current: str | None) -> bool:
+        """Whether the host runs *current* out of the very bundle of *snapshot*, having taken a newer one since."""
+        return current is not None and snapshot != self.snapshot and self.taken.get(current) == identity(snapshot)
+
+    def rooted(self) -> "Known":
+        """Return whom to trust alone: what a host holds a bundle to that cannot take it back."""
+        return Known(self.root)
+
+
+def identity(snapshot: bytes) -> str:
+    """Return what tells one signed content from another: the digest of the *snapshot* that vouches for it."""
+    return hashlib.sha256(snapshot).hexdigest()
 
 
 class Trust:
@@ -67,7 +89,7 @@ class Trust:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep others from remembering for the length of the block, wherever they stage; raise `Conflict` where one is."""
-        make_directory(self.folder, mode=0o755, choose="with --trust")
+        own_folder(self.folder, choose="with --trust")
         remedy = "Wait until the other has ended, then try again."
         with exclusive(self.folder / ".lock", what=f"the trust in {self.folder}", remedy=remedy):
             for left in self.folder.glob(f".{_FILE}.*.tmp"):
@@ -82,11 +104,22 @@ class Trust:
             "snapshot": known.snapshot.decode(),
             "version": known.version,
             "time": known.time.isoformat(),
+            "taken": dict(known.taken),
         }
         data = json.dumps(document, indent=1).encode()
-        make_directory(self.folder, mode=0o755, choose="with --trust")
+        own_folder(self.folder, choose="with --trust")
         if not self._file.is_file() or self._file.read_bytes() != data:
             write_file(self._file, data, mode=0o644)
+
+
+def own_folder(path: Path, *, choose: str) -> None:
+    """Have the folder *path*, for all to read; raise `HostUnfit` where this user may not, saying that root may."""
+    try:
+        make_directory(path, mode=0o755, choose=choose)
+    except HostUnfit as exc:
+        if os.geteuid() == 0:
+            raise
+        raise HostUnfit(exc.message, remedy=f"Run this as root (sudo), or choose another {choose}.", path=str(path)) from exc
 
 
 def _decoded(data: bytes) -> Known:
@@ -97,6 +130,7 @@ def _decoded(data: bytes) -> Known:
         snapshot=found["snapshot"].encode(),
         version=layout.check_version(found["version"]),
         time=datetime.fromisoformat(found["time"]),
+        taken={layout.check_version(version): str(bundle) for version, bundle in found.get("taken", {}).items()},
     )
     if known.time.tzinfo is None:
         raise ValueError("a time without a zone")

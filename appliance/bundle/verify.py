@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from appliance.bundle import contents, layout, metadata
+from appliance.bundle import contents, layout, metadata, trust
 from appliance.bundle.contents import Progress
 from appliance.bundle.layout import Entry, Manifest, order
 from appliance.bundle.trust import Known
@@ -19,14 +19,17 @@ _WARNED: Final = timedelta(days=30)
 class Bundle:
     """A bundle whose signatures hold and whose files are those that were signed, by name and size.
 
-    *entries* are the signed files but the metadata, by their path in the bundle; *known* is what a host that takes this
-    bundle is to remember; *warnings* are sentences for whoever runs this.
+    *entries* are the signed files but the metadata, by their path in the bundle; *identity* tells this content from others;
+    *known* is what a host that takes this bundle is to remember; *mends* tells that it is the one which runs already, on a
+    host that went back to it; *warnings* are sentences for whoever runs this.
     """
 
     folder: Path
     manifest: Manifest
     entries: dict[str, Entry]
+    identity: str
     known: Known
+    mends: bool
     expires: datetime
     warnings: tuple[str, ...]
 
@@ -42,23 +45,20 @@ class Bundle:
         return {path.removeprefix(prefix): entry for path, entry in self.entries.items() if path.startswith(prefix)}
 
 
-def examine(folder: Path, known: Known, *, now: datetime, strict: bool = False) -> Bundle:
+def examine(folder: Path, known: Known, *, now: datetime, strict: bool = False, current: str | None = None) -> Bundle:
     """Return the bundle in *folder* if it holds against *known*, before its payload is read.
 
+    The very bundle that *current*, the version which runs, was taken from holds also where a newer one was taken since.
     What is past its date by *now* is told in the warnings, and refused only if *strict*: a host without a network may have
     any clock. Raise the leaf of `TrustError` that says what does not hold.
     """
     found = contents.listing(folder)
-    judged = metadata.judge(folder, found, known)
+    judged = metadata.judge(folder, found, known, current=current)
     signed = {path: size for path, size in found.items() if path not in set(judged.names)}
     contents.compare(signed, judged.entries)
     manifest = _manifest(folder, judged.entries)
-    if known.version and manifest.version != known.version and order(manifest.version) <= order(known.version):
-        raise RollbackRefused(
-            f"The bundle is version {manifest.version}, and this host has taken {known.version}.",
-            remedy="To go back to the version that ran before, use `bundle rollback`.",
-            version=manifest.version,
-        )
+    if not judged.mends:
+        _check_version(manifest.version, known.version)
     role, expires = min(judged.expires.items(), key=lambda pair: pair[1])
     if expires <= manifest.built:
         raise MetadataExpired(f"The {role} metadata had expired when the bundle was built.", remedy="Get a newer bundle.")
@@ -67,18 +67,37 @@ def examine(folder: Path, known: Known, *, now: datetime, strict: bool = False) 
         raise MetadataExpired(
             f"By this machine's clock, {warnings[0]}", remedy="Get a newer bundle, or set the clock right."
         )
-    time = max(known.time, manifest.built)
-    seen = Known(judged.root, judged.timestamp, judged.snapshot, known.version, time).seen(manifest.version)
-    return Bundle(folder, manifest, dict(judged.entries), seen, expires, warnings)
+    seen = known
+    if not judged.mends:
+        time = max(known.time, manifest.built)
+        last = Known(judged.root, judged.timestamp, judged.snapshot, known.version, time, known.taken)
+        seen = last.seen(manifest.version)
+    identity = trust.identity(judged.snapshot)
+    return Bundle(folder, manifest, dict(judged.entries), identity, seen, judged.mends, expires, warnings)
 
 
 def verify(
-    folder: Path, known: Known, *, now: datetime, strict: bool = False, progress: Progress = contents.unheard
+    folder: Path,
+    known: Known,
+    *,
+    now: datetime,
+    strict: bool = False,
+    current: str | None = None,
+    progress: Progress = contents.unheard,
 ) -> Bundle:
-    """Return the bundle in *folder* if every byte of it is what was signed; else raise the narrowest `TrustError`."""
-    bundle = examine(folder, known, now=now, strict=strict)
+    """Return the bundle in *folder* if it holds as in `examine`, to the last byte; else raise the narrowest `TrustError`."""
+    bundle = examine(folder, known, now=now, strict=strict, current=current)
     contents.check(folder, bundle.entries, progress=progress)
     return bundle
+
+
+def _check_version(version: str, highest: str) -> None:
+    if highest and version != highest and order(version) <= order(highest):
+        raise RollbackRefused(
+            f"The bundle is version {version}, and this host has taken {highest}.",
+            remedy="To go back to the version that ran before, use `bundle rollback`.",
+            version=version,
+        )
 
 
 def _manifest(folder: Path, entries: dict[str, Entry]) -> Manifest:

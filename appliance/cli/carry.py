@@ -65,18 +65,26 @@ class Carried:
 
 @click.command("verify")
 @_folder
+@click.option(
+    "--to", type=_Folder(path_type=Path), help="The folder of versions. Default: bundles, beside the folder of trust."
+)
 @_trust
 @_key
 @_strict
 @_json
-@click.pass_context
 def verify_command(
-    ctx: click.Context, *, folder: Path, trust_folder: Path, key: str | None, strict: bool, as_json: bool
+    *, folder: Path, to: Path | None, trust_folder: Path, key: str | None, strict: bool, as_json: bool
 ) -> None:
-    """Read every byte of BUNDLE and check that it is what was signed; nothing is written and no network is used."""
-    known = Trust(trust_folder).known() or _first(ctx, folder, key)
+    """Check that every byte of BUNDLE is what was signed.
+
+    By the keys that this host trusts, or by --key. Nothing is written and no network is used.
+    """
+    remembered = Trust(trust_folder)
+    known = remembered.known() or _first(folder, key, carried=None)
+    current = Shelf(to or trust_folder.absolute().parent / "bundles", trust=remembered).current
+    now = datetime.now(UTC)
     with bar("Reading", quiet=as_json) as progress:
-        bundle = verify.verify(folder, known, now=datetime.now(UTC), strict=strict, progress=progress)
+        bundle = verify.verify(folder, known, now=now, strict=strict, current=current, progress=progress)
     if as_json:
         click.echo(json.dumps(_facts(bundle), indent=2))
         return
@@ -88,7 +96,10 @@ def verify_command(
 @_folder
 @_json
 def inspect(*, folder: Path, as_json: bool) -> None:
-    """Say what BUNDLE claims to be; its own keys vouch for that, and nobody for them: `verify` asks those you trust."""
+    """Say what BUNDLE claims to be.
+
+    Its own keys vouch for that, and nobody for them: `verify` asks those you trust.
+    """
     found = verify.examine(folder, trust.claimed(folder), now=datetime.now(UTC))
     facts = _facts(found)
     if as_json:
@@ -96,8 +107,9 @@ def inspect(*, folder: Path, as_json: bool) -> None:
         return
     _warn(found.warnings)
     for name, value in facts.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        click.echo(f"{name:8} {shown}")
+        shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else value
+        if name != "warnings":
+            click.echo(f"{name:8} {shown}")
 
 
 @click.command()
@@ -111,13 +123,16 @@ def inspect(*, folder: Path, as_json: bool) -> None:
 def apply(
     ctx: click.Context, *, folder: Path, to: Path, trust_folder: Path, key: str | None, strict: bool, as_json: bool
 ) -> None:
-    """Make BUNDLE the current version of this host, if every byte of it is what was signed.
+    """Make BUNDLE the current version of this host.
 
-    What is refused or broken off leaves the old version current, and nothing behind.
+    It must be what was signed, to the last byte; the bundle of the version that runs mends that one. What is refused or
+    broken off leaves the old version current, and nothing behind.
     """
     shelf = Shelf(to.absolute(), trust=Trust(trust_folder))
     now = datetime.now(UTC)
-    first = lambda running: _first(ctx, folder, key, running)  # noqa: E731
+    carried = ctx.find_object(Carried)
+    root = carried.root if carried else None
+    first = lambda running: _first(folder, key, carried=root, running=running)  # noqa: E731
     with stoppable(), bar("Staging", quiet=as_json) as progress:
         done = shelf.apply(folder, first=first, now=now, strict=strict, progress=progress)
     _say(done, as_json=as_json)
@@ -129,7 +144,10 @@ def apply(
 @click.option("--version", help="The version to go back to; nothing changes where it is current already.")
 @_json
 def rollback(*, to: Path, trust_folder: Path, version: str | None, as_json: bool) -> None:
-    """Make the version that ran before the current one again; only that one is kept."""
+    """Go back to the version that ran before the current one.
+
+    Only that one is kept.
+    """
     with bar("Reading", quiet=as_json) as progress:
         done = Shelf(to.absolute(), trust=Trust(trust_folder)).rollback(version=version, progress=progress)
     _say(done, as_json=as_json)
@@ -139,7 +157,10 @@ def rollback(*, to: Path, trust_folder: Path, version: str | None, as_json: bool
 @_to
 @_json
 def check(*, to: Path, as_json: bool) -> None:
-    """Read every file of the current version: that it is as it was staged, and that nothing else lies there."""
+    """Read every file of the current version.
+
+    Each must be as it was staged, and nothing else may lie there.
+    """
     with bar("Reading", quiet=as_json) as progress:
         done = Shelf(to.absolute(), trust=Trust(to)).check(progress=progress)
     if as_json:
@@ -155,13 +176,13 @@ def main(*, carried: bytes | None) -> None:
     """Run the installer, which carries the root *carried*, and exit."""
 
     @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-    @click.version_option(__version__, prog_name="skellig-bundle")
+    @click.version_option(__version__, prog_name="skellig-bundle.pyz")
     @click.pass_context
     def installer(ctx: click.Context) -> None:
         """Check a bundle of Skellig, and bring it to this host."""
         ctx.obj = Carried(carried) if carried else None
 
-    sys.exit(guarded(installer, sys.argv[1:]))
+    sys.exit(guarded(installer, sys.argv[1:], name="skellig-bundle.pyz"))
 
 
 @contextmanager
@@ -191,10 +212,8 @@ def bar(title: str, *, quiet: bool) -> Iterator[Progress]:
         yield progress
 
 
-def _first(ctx: click.Context, folder: Path, key: str | None, running: str | None = None) -> Known:
-    carried = ctx.find_object(Carried)
-    public = None if key is None else _public(key)
-    return trust.first(folder, key=public, carried=carried.root if carried else None, running=running)
+def _first(folder: Path, key: str | None, *, carried: bytes | None, running: str | None = None) -> Known:
+    return trust.first(folder, key=None if key is None else _public(key), carried=carried, running=running)
 
 
 def _public(text: str) -> minisign.PublicKey:
@@ -204,7 +223,9 @@ def _public(text: str) -> minisign.PublicKey:
     except (OSError, UnicodeDecodeError) as exc:
         raise InvalidInput(f"The key {text!r} cannot be read.") from exc
     except InvalidInput as exc:
-        raise InvalidInput(f"{text!r} is neither a minisign public key nor the file of one.", remedy=exc.remedy) from exc
+        known = "neither a minisign public key nor the file of one"
+        said = known if path.exists() else "no minisign public key, and there is no file of that name"
+        raise InvalidInput(f"{text!r} is {said}.", remedy=exc.remedy) from exc
 
 
 def _facts(bundle: Bundle) -> dict[str, object]:

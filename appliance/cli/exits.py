@@ -36,10 +36,10 @@ def status_of(error: ApplianceError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def guarded(command: click.Group, argv: Sequence[str]) -> int:
-    """Run *command* and return the exit status; whatever goes wrong is said in one line on standard error."""
+def guarded(command: click.Group, argv: Sequence[str], *, name: str = "skellig") -> int:
+    """Run *command* as *name* and return the exit status; whatever goes wrong is said in one line on standard error."""
     try:
-        status = command.main(list(argv), prog_name="skellig", standalone_mode=False)
+        status = command.main(list(argv), prog_name=name, standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         return _INTERRUPTED

@@ -135,8 +135,8 @@ class Host:
     def known(self, folder: Path) -> Known:
         return self.trust.known() or trust.first(folder, key=self.key, carried=None)
 
-    def verify(self, folder: Path, *, now: datetime = NOON, strict: bool = False) -> Bundle:
-        return verify.verify(folder, self.known(folder), now=now, strict=strict)
+    def verify(self, folder: Path, *, now: datetime = NOON, strict: bool = False, current: str | None = None) -> Bundle:
+        return verify.verify(folder, self.known(folder), now=now, strict=strict, current=current)
 
     def apply(self, folder: Path, *, now: datetime = NOON, progress: Progress = unheard) -> Applied:
         return self.shelf.apply(folder, first=lambda running: self._first(folder, running), now=now, progress=progress)

@@ -152,6 +152,21 @@ def _older(scene: Scene) -> None:
     scene.host.apply(scene.good)
 
 
+def _older_after_return(scene: Scene) -> None:
+    for version, days in (("2.0.0", 1), ("3.0.0", 2)):
+        scene.host.apply(scene.later(version, days))
+    scene.host.shelf.rollback()
+    scene.host.apply(scene.good)
+
+
+def _mend_by_old_keys(scene: Scene) -> None:
+    scene.host.apply(scene.good)
+    scene.shop.rotate(threshold=2, count=3)
+    scene.host.apply(scene.later("2.0.0"))
+    scene.host.shelf.rollback()
+    scene.host.apply(scene.good)
+
+
 def _older_version(scene: Scene) -> None:
     scene.host.apply(scene.later("2.0.0"))
     scene.host.apply(scene.later("1.5.0", days=9))
@@ -249,6 +264,8 @@ ATTACKS: Final[dict[str, Callable[[Scene], None]]] = {
     "metadata without end": _endless_metadata,
     "10,000 brackets as metadata": _nested,
     "an older bundle, replayed": _older,
+    "an older bundle, where the host went back to another": _older_after_return,
+    "the bundle of what runs, where the host went back to it and keys were changed": _mend_by_old_keys,
     "an older version, built later": _older_version,
     "metadata of two bundles, mixed": _mixed,
     "two bundles of the same second": _twin,

@@ -48,7 +48,21 @@ def test_a_file_that_nobody_signed_is_refused_by_name(host: Host, spoilt: Path, 
 
 def test_a_folder_with_nothing_in_it_is_refused(host: Host, spoilt: Path) -> None:
     (spoilt / "targets" / "empty").mkdir()
-    with pytest.raises(ExtraFile, match="targets/empty/ is empty"):
+    with pytest.raises(ExtraFile, match="The bundle has targets/empty/, which nobody signed"):
+        host.apply(spoilt)
+
+
+@pytest.mark.parametrize("folder", ["metadata", "installer", "targets", "targets/image", "targets/models"])
+def test_a_folder_whose_files_are_gone_is_told_by_what_is_missing(
+    host: Host, bundle: Path, spoilt: Path, folder: str
+) -> None:
+    """As a copy leaves it that broke off: to remove the folder, as of one that nobody signed, would mend nothing."""
+    host.apply(bundle)
+    for path in [path for path in (spoilt / folder).rglob("*") if path.is_file()]:
+        path.unlink()
+    with pytest.raises(
+        MissingPart, match=f"The bundle lacks {folder}/.*Copy the bundle again|lacks metadata/.*Get the bundle"
+    ):
         host.apply(spoilt)
 
 

@@ -252,6 +252,8 @@ REMEMBERED: dict[str, Spoil] = {
     "a spoilt snapshot": lambda path: rewrite(path, snapshot="{}"),
     "another version": lambda path: rewrite(path, version="newest"),
     "a number for text": lambda path: rewrite(path, root=1),
+    "a list of versions without bundles": lambda path: rewrite(path, taken=["1.0.0"]),
+    "a version that is none": lambda path: rewrite(path, taken={"newest": "x"}),
 }
 
 

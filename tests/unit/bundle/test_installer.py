@@ -71,11 +71,34 @@ def test_an_older_python_is_told_in_one_sentence(carried: Path, tmp_path: Path) 
     assert ended.stderr.startswith("error: The installer needs Python 3.11 or later, and this is 3.")
 
 
-def test_without_a_network_and_with_a_clock_years_ahead_a_bundle_holds(carried: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_bundle_is_said_to_be_signed_only_by_whom_this_host_trusts(
+    carried: Path, workshop: Workshop, tmp_path: Path, *, trusted: bool
+) -> None:
+    """The installer that lies in a bundle vouches for it as little as the bundle does."""
+    if trusted:
+        run(carried, "apply", str(carried), *places(tmp_path), home=tmp_path)
+    ended = run(carried, "verify", str(carried), places(tmp_path)[1], home=tmp_path)
+    assert ended.returncode == (0 if trusted else 7)
+    assert trusted or "This host trusts no key for bundles yet. Give the public key" in ended.stderr
+    key = ("--key", workshop.keys.minisigner.key.line)
+    assert run(carried, "verify", str(carried), places(tmp_path)[1], *key, home=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("argv", [("--help",), ("verify", "--help"), ("verify",)])
+def test_the_installer_calls_itself_by_the_name_that_it_has(carried: Path, tmp_path: Path, argv: tuple[str, ...]) -> None:
+    ended = run(carried, *argv, home=tmp_path)
+    assert "Usage: skellig-bundle.pyz " in ended.stdout + ended.stderr
+
+
+def test_without_a_network_and_with_a_clock_years_ahead_a_bundle_holds(
+    carried: Path, workshop: Workshop, tmp_path: Path
+) -> None:
     prefix = ("unshare", "-n")
     if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no network namespace can be made here")
-    ended = run(carried, "verify", str(carried), places(tmp_path)[1], home=tmp_path / "nowhere", prefix=prefix)
+    argv = ("verify", str(carried), places(tmp_path)[1], "--key", workshop.keys.minisigner.key.line)
+    ended = run(carried, *argv, home=tmp_path / "nowhere", prefix=prefix)
     assert ended.returncode == 0, ended.stderr
     assert "Version 1.0.0 holds" in ended.stdout
     assert "warning: this bundle expired on 2020-12-31" in ended.stderr
@@ -121,11 +144,11 @@ def test_what_cannot_be_done_is_told_in_one_line(carried: Path, tmp_path: Path) 
     assert ended.stderr.count("\n") == 1
 
 
-def test_progress_is_drawn_on_a_terminal_and_nowhere_else(carried: Path, tmp_path: Path) -> None:
+def test_progress_is_drawn_on_a_terminal_and_nowhere_else(carried: Path, workshop: Workshop, tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     try:
-        command = [sys.executable, "-I", "-S", str(carried / "installer" / "skellig-bundle.pyz"), "verify", str(carried)]
-        command += [places(tmp_path)[1]]
+        argv = ("verify", str(carried), places(tmp_path)[1], "--key", workshop.keys.minisigner.key.line)
+        command = [sys.executable, "-I", "-S", str(carried / "installer" / "skellig-bundle.pyz"), *argv]
         env = {"PATH": os.environ["PATH"], "TERM": "xterm"}
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=terminal, check=False, timeout=60)
         drawn = os.read(controller, 1 << 16)
@@ -135,7 +158,7 @@ def test_progress_is_drawn_on_a_terminal_and_nowhere_else(carried: Path, tmp_pat
     assert ended.returncode == 0
     assert b"Reading" in drawn
     assert b"Reading" not in ended.stdout
-    assert "Reading" not in run(carried, "verify", str(carried), places(tmp_path)[1], home=tmp_path).stderr
+    assert "Reading" not in run(carried, *argv, home=tmp_path).stderr
 
 
 def test_the_installer_holds_sources_and_licences_alone(workshop: Workshop) -> None:
