@@ -6,7 +6,7 @@ import click
 from rich.text import Text
 
 from appliance.base.paths import DataPaths
-from appliance.cli import loading, output, place
+from appliance.cli import loading, output, place, planning
 from appliance.cli.flags import Flags
 from appliance.cli.remote import connect, shown_address
 from appliance.cli.views import Health
@@ -94,8 +94,11 @@ def _chat(loaded: Loaded, *, catalog: Catalog, store: ModelStore, here: Hardware
     if found.model is None:
         return Verdict("degraded", found.why, "`skellig model list` shows what each model needs.")
     if not found.installed:
-        said = f"{found.model.name} is not in the store. {found.why}"
-        return Verdict("failed" if found.instead is None else "degraded", said, "Get it with: skellig model pull")
+        but = "so answers are evidence without prose" if found.instead is None else f"so {found.instead.name} is used"
+        said = f"{found.model.name} is not in the store, {but}. {found.why}"
+        return Verdict("degraded", said, f"{planning.way_to(found.model.name, loaded.settings)}.")
+    if where is not None and where.without:
+        return Verdict("degraded", f"What runs was started without one. {found.why}", "Start it anew to have it.")
     store.trusted(found.model.name)
     return Verdict("ok", found.why)
 

@@ -20,6 +20,7 @@ class Place(msgspec.Struct, frozen=True):
     embed: str
     settings: dict[str, str] = {}
     token_file: str | None = None
+    without: str = ""  # why no chat model runs although the settings want one
 
     @property
     def web(self) -> Web:
@@ -27,10 +28,10 @@ class Place(msgspec.Struct, frozen=True):
         return Web(host=self.host, port=self.port, socket=_path(self.socket), token_file=_path(self.token_file))
 
 
-def of(web: Web, *, chat: str, embed: str, settings: Mapping[str, str] | None = None) -> Place:
+def of(web: Web, *, chat: str, embed: str, settings: Mapping[str, str] | None = None, without: str = "") -> Place:
     """Return the place that *web* and the chosen models make; *settings* are those that were asked for, by dotted name."""
     socket, token_file = (str(path) if path else None for path in (web.socket, web.token_file))
-    return Place(web.host, web.port, socket, chat, embed, dict(settings or {}), token_file)
+    return Place(web.host, web.port, socket, chat, embed, dict(settings or {}), token_file, without)
 
 
 def read(paths: DataPaths) -> Place | None:

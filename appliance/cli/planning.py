@@ -2,13 +2,13 @@
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from appliance.base.paths import DataPaths
 from appliance.cli.flags import Flags
-from appliance.config import Settings
+from appliance.config import Embed, Settings
 from appliance.errors import InvalidInput, NotFound
 from appliance.inference import choice
 from appliance.inference.catalog import Catalog, EngineKind, Model
@@ -35,15 +35,17 @@ class Plan:
     embed: str
     notes: tuple[str, ...]
     load_seconds: float  # how long the engines may take to be ready
+    without: str  # why no chat model runs although the settings want one; else empty
 
 
 def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: ModelStore, hardware: Hardware) -> Plan:
-    """Decide what runs; raise `NotFound` naming the model to pull, `HostUnfit` when the machine cannot carry one.
+    """Decide what runs; raise `NotFound` for a model that is named and not here, `HostUnfit` for one that does not fit.
 
     Raise `InvalidInput` for a context that the model does not have, or an engine that cannot run it.
     """
     choice.check_processor(hardware)
     chat, notes = _chat(settings, catalog=catalog, store=store, hardware=hardware)
+    without = notes[0] if chat is None and settings.chat.model != OFF else ""
     embed = _embed(settings, catalog=catalog, store=store)
     if embed is None:
         notes = (*notes, "No embedder: embed.model is none, so searches go by words and the latent space.")
@@ -65,6 +67,7 @@ def plan(settings: Settings, *, paths: DataPaths, catalog: Catalog, store: Model
         embed=embed.name if embed else OFF,
         notes=notes,
         load_seconds=60 + compiling + sum(model.size for model in (chat, embed) if model) / _LOAD_RATE,
+        without=without,
     )
 
 
@@ -72,7 +75,39 @@ def require_models(settings: Settings, *, catalog: Catalog, store: ModelStore) -
     """Raise `NotFound` for a model that *settings* name and that is not known, not of its role or not here."""
     for name, role in ((settings.chat.model, "chat"), (settings.embed.model, "embed")):
         if name not in {OFF, AUTO}:
-            store.paths(_of_role(catalog, name, role).name)
+            _check_here(_of_role(catalog, name, role), settings, store=store)
+
+
+def lacking(models: Collection[str], *, catalog: Catalog) -> Iterator[str]:
+    """Give a sentence for each role that nobody has with default settings where *models* are all that there is."""
+    embedder, named = Embed().model, [catalog.get(name) for name in models]
+    if not named:
+        yield (
+            "no model is in this bundle: add some with --model; else hosts need models of their own, or chat.model and"
+            " embed.model set to `none`."
+        )
+        return
+    best = max(choice.answering(catalog), key=lambda model: model.rank)
+    if not any(model.purpose == "answers" for model in named):
+        small = [model.name for model in named if model.role == "chat" and model.engine != "none"]
+        yield (
+            f"no model in this bundle is made for answers, so with default settings these are evidence without prose:"
+            f" add --model {best.name}, or set chat.model on the hosts to {' or '.join([*small, 'none'])}."
+        )
+    if embedder not in models:
+        others = [model.name for model in named if model.role == "embed" and model.engine != "none"]
+        yield (
+            f"the embedder of the default settings is not in this bundle: add --model {embedder}, or set embed.model on the"
+            f" hosts to {' or '.join([*others, 'none'])}; else the appliance does not start there."
+        )
+
+
+def way_to(name: str, settings: Settings) -> str:
+    """Return how the model *name* comes to where *settings* look for it, as the beginning of a sentence."""
+    pull = f"`skellig model pull {name}` gets it"
+    if settings.models_at is None:
+        return pull
+    return f"A bundle built with `--model {name}` brings it to {settings.models_at}; where there is a network, {pull}"
 
 
 def environment(chosen: Plan, *, environ: Mapping[str, str], flags: Flags, paths: DataPaths) -> dict[str, str]:
@@ -91,19 +126,32 @@ def _chat(
         return None, ("No chat model: chat.model is none, so answers are evidence without prose.",)
     if wanted.model != AUTO:
         model = _of_role(catalog, wanted.model, "chat")
-        store.paths(model.name)
+        _check_here(model, settings, store=store)
         choice.check_fit(model, hardware, context=wanted.context, slots=wanted.slots)
         return model, (f"{model.title}: chat.model asks for it.",)
     found = choice.choose_chat(catalog, store, hardware, context=wanted.context, slots=wanted.slots)
     if found.model is None or found.installed:
         return found.model, (found.why,)
     if found.instead is None:
-        raise NotFound(
-            f"No chat model is in the store. {found.why}",
-            remedy=f"Get it with `skellig model pull {found.model.name}`, or go without: SKELLIG_CHAT__MODEL=none.",
-        )
+        return None, (_without(found.model, settings, catalog=catalog, store=store),)
     note = f"{found.instead.title} is used because {found.model.name} is not in the store: `skellig model pull` gets it."
     return found.instead, (found.why, note)
+
+
+def _without(best: Model, settings: Settings, *, catalog: Catalog, store: ModelStore) -> str:
+    small = next((m.name for m in catalog.models if m.purpose == "small" and store.have(m.name)), None)
+    named = f", or name {small}, which is here and often wrong, as chat.model" if small else ""
+    said = "No model made for answers is in the store, so answers are evidence without prose."
+    return f"{said} To have prose, take {best.name}{named}. {way_to(best.name, settings)}."
+
+
+def _check_here(model: Model, settings: Settings, *, store: ModelStore) -> None:
+    if not store.have(model.name):
+        raise NotFound(
+            f"The model {model.name} is not in the store, and {model.role}.model asks for it.",
+            remedy=f"{way_to(model.name, settings)}; or go without: set {model.role}.model to `none`.",
+            name=model.name,
+        )
 
 
 def _check_context(model: Model, context: int) -> None:
@@ -118,7 +166,7 @@ def _embed(settings: Settings, *, catalog: Catalog, store: ModelStore) -> Model 
     if settings.embed.model == OFF:
         return None
     model = _of_role(catalog, settings.embed.model, "embed")
-    store.paths(model.name)
+    _check_here(model, settings, store=store)
     return model
 
 

@@ -84,12 +84,13 @@ def add(  # noqa: PLR0913 - one parameter an option
 @click.pass_obj
 def list_repos(flags: Flags, *, project: str | None, as_json: bool) -> None:
     """List the repositories, what is indexed of each, and what works on it."""
-    with _remote(flags) as remote:
+    loaded = loading.load(flags)
+    with connect(loaded) as remote:
         body = remote.raw("GET", "repos", query={"project": project})
     if as_json:
         click.echo(msgspec.json.format(body, indent=2))
         return
-    output.screen().print(listing(msgspec.json.decode(body, type=list[Repo])))
+    output.screen().print(listing(msgspec.json.decode(body, type=list[Repo]), repos_from=loaded.settings.repos_from))
 
 
 @command.command()
@@ -171,8 +172,10 @@ def summary(repo: Repo) -> Text:
     return Text.assemble((repo.name, "bold"), "  ", _how(repo))
 
 
-def listing(repos: list[Repo]) -> Table | Text:
+def listing(repos: list[Repo], *, repos_from: Path | None) -> Table | Text:
     """Return how each of *repos* is, a row each, with its project and its id: two projects may have the same name."""
+    if not repos and repos_from is not None:
+        return Text(f"No repository yet. Each that is put into {repos_from}, the setting repos_from, is indexed by itself.")
     if not repos:
         return Text("No repository yet. Add one with: skellig repo add PATH")
     table = output.table("project", "repository", "id", "index")

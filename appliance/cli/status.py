@@ -1,6 +1,7 @@
 """``skellig status``: what is true now, also when nothing runs."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -32,6 +33,7 @@ class Status:
     url: str
     data: str
     note: str = ""
+    without: str = ""
     phase: str = ""
     chat: str = ""
     embed: str = ""
@@ -52,7 +54,7 @@ def command(flags: Flags, *, as_json: bool) -> None:
     if as_json:
         output.print_json(status)
     else:
-        _show(output.screen(), status)
+        _show(output.screen(), status, repos_from=loaded.settings.repos_from)
     if status.state in _NOT_UP:
         raise click.exceptions.Exit(_DOWN)
 
@@ -63,7 +65,7 @@ def look(loaded: Loaded) -> Status:
     where = place.read(paths)
     status = Status("down", shown_address(where.web if where else loaded.settings.web), str(paths.root))
     if where is not None:
-        status.chat, status.embed = where.chat, where.embed
+        status.chat, status.embed, status.without = where.chat, where.embed, where.without
     status.models = [model.name for model in loading.store(loaded, catalog=Catalog.load()).installed()]
     try:
         status.programs = list(Supervisor(RunFiles(paths)).programs())
@@ -90,12 +92,14 @@ def _ask(loaded: Loaded, status: Status) -> None:
         status.state, status.note = "failed", f"The web process does not answer: {exc}"
 
 
-def _show(screen: Console, status: Status) -> None:
+def _show(screen: Console, status: Status, *, repos_from: Path | None) -> None:
     screen.print(Text.assemble("Skellig is ", output.state(status.state), f" at {status.url}, data in {status.data}"))
     if status.phase:
         screen.print(f"Waiting for {status.phase}.")
     if status.note:
         screen.print(Text(status.note, style="yellow"))
+    if status.without:
+        screen.print(Text(status.without, style="yellow"))
     if status.programs:
         screen.print(_programs(status))
     for part in status.parts:
@@ -103,7 +107,7 @@ def _show(screen: Console, status: Status) -> None:
             screen.print(Text.assemble(output.state(part.state), f" {part.name}: {part.detail} {part.remedy}".rstrip()))
     screen.print(Text(f"models here: {', '.join(status.models) or 'none'}", style="dim"))
     if status.state not in {"down", "orphaned"}:
-        screen.print(listing(status.repos))
+        screen.print(listing(status.repos, repos_from=repos_from))
     for job in status.jobs:
         progress = f": {job.progress.phase} {job.progress.done:,}" if job.progress else ""
         screen.print(Text(f"job {job.id}: {job.kind} of {job.key}, {job.state}{progress}", style="dim"))

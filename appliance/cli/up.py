@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -42,6 +43,7 @@ class Started:
     """What `up` says at its end."""
 
     url: str
+    data: str
     token: str  # "": it is in the file
     token_file: str | None
     state: str
@@ -78,7 +80,7 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
             chosen = _looked(loaded, paths)
             environment = planning.environment(chosen, environ=os.environ, flags=flags, paths=paths)
             launch.prepare(chosen.programs, files=files)
-            where = place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed, settings=_asked_for(loaded))
+            where = _place(loaded, chosen)
             place.write(where, paths=paths)
             if foreground:
                 _stay(where, chosen, files, environment=environment, lock=lock, as_json=as_json)
@@ -104,6 +106,11 @@ def _looked(loaded: Loaded, paths: DataPaths) -> Plan:
     catalog = Catalog.load()
     store = loading.store(loaded, catalog=catalog)
     return planning.plan(loaded.settings, paths=paths, catalog=catalog, store=store, hardware=hardware.probe())
+
+
+def _place(loaded: Loaded, chosen: Plan) -> Place:
+    asked = _asked_for(loaded)
+    return place.of(loaded.settings.web, chat=chosen.chat, embed=chosen.embed, settings=asked, without=chosen.without)
 
 
 def _fresh(where: Place, chosen: Plan, files: RunFiles, screen: Console, *, start: Callable[[], None]) -> Started:
@@ -152,7 +159,8 @@ def _again(loaded: Loaded, files: RunFiles, screen: Console) -> Started:
             supervisor.start(program.name)
     with screen.status("Looking…") as status:
         health, stumbled = _ready(where, files, status.update, seconds=_WEB_SECONDS)
-    return _started(where, files, health, stumbled=stumbled, notes=tuple(changes(where, loaded)))
+    notes = tuple(filter(None, (where.without, *changes(where, loaded))))
+    return _started(where, files, health, stumbled=stumbled, notes=notes)
 
 
 def changes(where: Place, loaded: Loaded) -> Iterator[str]:
@@ -230,6 +238,7 @@ def _started(
         durable.write_file(kept, f"{token}\n".encode())
     return Started(
         url=shown_address(where.web),
+        data=str(files.paths.root),
         token="" if kept else token,
         token_file=str(kept) if kept else None,
         state=health.state,
@@ -263,9 +272,15 @@ def _say(started: Started, *, as_json: bool) -> None:
             screen.print(output.state(part.state), f"{part.name}: {part.detail}")
     screen.print(f"Skellig is up at [bold]{started.url}[/bold]")
     if started.token_file:
-        screen.print(f"Log in with the token in [bold]{escape(started.token_file)}[/bold], once and within a day.")
+        kept = _shown(Path(started.token_file), root=Path(started.data))
+        screen.print(f"Log in with the token in {escape(kept)}, once and within a day.")
     else:
         screen.print(f"Log in with this token, once and within a day: [bold]{started.token}[/bold]")
+
+
+def _shown(kept: Path, *, root: Path) -> str:
+    """Return where *kept* is as it is called on both sides of a container, whose data folder has another path outside."""
+    return f"{kept.relative_to(root)} in the data folder" if kept.is_relative_to(root) else str(kept)
 
 
 def _raise_for(parts: Sequence[Part], stumbled: Sequence[ProgramState]) -> None:

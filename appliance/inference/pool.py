@@ -40,7 +40,7 @@ class EnginePool:
         """Return how the engine for *role* is; ``off`` when the settings say ``none``."""
         client = self._chat_client() if role == "chat" else self.embedder()
         if client is None:
-            return EngineHealth("off", f"The setting {role}.model is `none`.")
+            return EngineHealth("off", f"No {role} model is set up.")
         return await client.health()
 
     def _chat_client(self) -> EngineClient | None:

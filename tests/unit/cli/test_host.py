@@ -8,10 +8,13 @@ import pytest
 
 from appliance.base import durable
 from appliance.base.paths import DataPaths
+from appliance.cli import place
+from appliance.config import Web
+from appliance.inference import hardware
 from appliance.inference.catalog import Catalog
 from tests.support.models import SMOL
 from tests.unit.cli.conftest import Line
-from tests.unit.cli.test_planning import LARGE, MINILM, installed
+from tests.unit.cli.test_planning import LARGE, MINILM, installed, machine
 
 WITHOUT_MODELS = '[chat]\nmodel = "none"\n[embed]\nmodel = "none"\n'
 
@@ -53,7 +56,7 @@ def test_up_without_models_says_which_to_pull_and_how_to_go_without(line: Line) 
     ran = line("up")
     assert ran.status == 3
     assert "skellig model pull" in ran.err
-    assert "SKELLIG_CHAT__MODEL=none" in ran.err
+    assert "set embed.model to `none`" in ran.err
     assert not (line.data / "run" / "supervisord.conf").exists()
 
 
@@ -73,6 +76,35 @@ def test_status_where_nothing_runs_is_true_and_not_0(line: Line) -> None:
     shown = line("status", "--json").json()
     assert isinstance(shown, dict)
     assert (shown["state"], shown["models"]) == ("down", [MINILM])
+
+
+def test_status_tells_why_no_chat_model_runs_although_one_is_wanted(line: Line) -> None:
+    where = place.of(Web(port=17897), chat="none", embed="none", without="No model made for answers is in the store.")
+    DataPaths(line.data).run.mkdir()
+    place.write(where, paths=DataPaths(line.data))
+    assert where.without in line("status").out
+    assert line("status", "--json").json()["without"] == where.without  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("here", "without", "said"),
+    [
+        ((), "", f"{LARGE} is not in the store, so answers are evidence without prose."),
+        ((LARGE,), "No model is here.", "What runs was started without one."),
+    ],
+)
+def test_doctor_tells_of_answers_without_prose_and_what_would_change_that(
+    line: Line, monkeypatch: pytest.MonkeyPatch, here: tuple[str, ...], without: str, said: str
+) -> None:
+    monkeypatch.setattr(hardware, "probe", machine)
+    (line.data / "skellig.toml").write_text('[embed]\nmodel = "none"\n[web]\nport = 17896\n')
+    installed(DataPaths(line.data).models, *here)
+    DataPaths(line.data).run.mkdir()
+    place.write(place.of(Web(port=17896), chat="none", embed="none", without=without), paths=DataPaths(line.data))
+    found = {item["name"]: item["verdict"] for item in line("doctor", "--json").json()}  # type: ignore[attr-defined]
+    assert found["chat model"]["state"] == "degraded"
+    assert said in found["chat model"]["detail"]
+    assert ("skellig model pull" in found["chat model"]["remedy"]) == (not here)
 
 
 def test_doctor_examines_everything_and_fails_with_remedies(line: Line, taken: int) -> None:

@@ -52,8 +52,9 @@ def plan(
     here: tuple[str, ...] = (),
     on: Hardware | None = None,
     gpu: Literal["auto", "required"] = "auto",
+    models_at: Path | None = None,
 ) -> Plan:
-    settings = Settings(data=root, chat=chat or Chat(), embed=embed or Embed(), gpu=gpu)
+    settings = Settings(data=root, chat=chat or Chat(), embed=embed or Embed(), gpu=gpu, models_at=models_at)
     paths = DataPaths(root)
     store = installed(paths.models, *here)
     return planning.plan(settings, paths=paths, catalog=Catalog.load(), store=store, hardware=on or machine())
@@ -77,19 +78,68 @@ def test_an_engine_gets_its_files_socket_and_limits(tmp_path: Path) -> None:
     assert f"--socket {tmp_path}/run/engine-chat.sock --threads 3 --context 2048 --slots 2" in argv
 
 
-def test_a_missing_model_names_the_command_that_gets_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=rf"skellig model pull {LARGE}"):
-        plan(tmp_path, here=(MINILM,))
+@pytest.mark.parametrize("here", [(MINILM,), (SMALL, MINILM)], ids=["none", "only-a-small-one"])
+@pytest.mark.parametrize("memory", [16_000_000_000, 2_500_000_000])
+def test_without_a_model_made_for_answers_the_rest_runs_and_says_so(
+    tmp_path: Path, here: tuple[str, ...], memory: int
+) -> None:
+    """A host is not down for want of prose that nobody has asked for by name; and a small model is used only if named."""
+    found = plan(tmp_path, here=here, on=machine(memory=memory))
+    assert names(found) == ["web", "worker", "engine-embed"]
+    assert found.chat == "none"
+    assert found.without == found.notes[0]
+    assert "answers are evidence without prose" in found.without
 
 
-def test_a_missing_embedder_names_the_command_that_gets_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=rf"skellig model pull {MINILM}"):
-        plan(tmp_path, here=(LARGE,))
+def test_what_would_bring_prose_is_named_with_what_is_here(tmp_path: Path) -> None:
+    said = plan(tmp_path, here=(SMALL, MINILM)).without
+    assert f"take {LARGE}, or name {SMALL}, which is here and often wrong, as chat.model." in said
+    assert f"`skellig model pull {LARGE}` gets it." in said
+    assert SMALL not in plan(tmp_path / "2", here=(MINILM,)).without
 
 
-def test_a_small_model_that_is_here_is_not_used_for_answers(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=rf"skellig model pull {LARGE}"):
-        plan(tmp_path, here=(SMALL, MINILM))
+def test_where_models_are_only_read_a_bundle_is_what_brings_them(tmp_path: Path) -> None:
+    """Such a host has no network: to pull there is no remedy."""
+    mounted = Path("/srv/models")
+    way = "A bundle built with `--model {}` brings it to /srv/models"
+    assert way.format(LARGE) in plan(tmp_path / "1", here=(MINILM,), models_at=mounted).without
+    with pytest.raises(NotFound) as caught:
+        plan(tmp_path / "2", chat=Chat(model=SMALL), here=(MINILM,), models_at=mounted)
+    assert way.format(SMALL) in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("chat", "here", "missing", "role"), [("auto", (LARGE,), MINILM, "embed"), (LARGE, (MINILM,), LARGE, "chat")]
+)
+def test_a_model_that_is_named_and_missing_names_the_command_that_gets_it(
+    tmp_path: Path, chat: str, here: tuple[str, ...], missing: str, role: str
+) -> None:
+    with pytest.raises(NotFound, match=rf"skellig model pull {missing}") as caught:
+        plan(tmp_path, chat=Chat(model=chat), here=here)
+    assert f"set {role}.model to `none`" in caught.value.remedy
+
+
+@pytest.mark.parametrize("chat", [LARGE, "none"])
+def test_a_plan_with_what_the_settings_want_goes_without_nothing(tmp_path: Path, chat: str) -> None:
+    assert plan(tmp_path, chat=Chat(model=chat), here=(LARGE, MINILM)).without == ""
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ((LARGE, MINILM), []),
+        ((LARGE, SMALL, MINILM), []),
+        ((), ["no model is in this bundle: add some with --model"]),
+        ((SMALL, MINILM), [f"add --model {LARGE}, or set chat.model on the hosts to {SMALL} or none"]),
+        ((MINILM,), [f"add --model {LARGE}, or set chat.model on the hosts to none"]),
+        ((LARGE,), [f"add --model {MINILM}, or set embed.model on the hosts to none"]),
+        ((SMALL,), [f"set chat.model on the hosts to {SMALL} or none", f"add --model {MINILM}"]),
+    ],
+)
+def test_what_nobody_has_with_default_settings_is_told_with_the_setting(models: tuple[str, ...], said: list[str]) -> None:
+    found = list(planning.lacking(models, catalog=Catalog.load()))
+    assert len(found) == len(said)
+    assert all(part in sentence for part, sentence in zip(said, found, strict=True))
 
 
 def test_a_small_model_runs_where_it_is_named(tmp_path: Path) -> None:

@@ -176,6 +176,13 @@ def test_no_repository_teaches_how_to_add_one(appliance: ScriptedServer, line: L
     assert "skellig repo add PATH" in line("repo", "list").out
 
 
+def test_no_repository_says_where_to_put_one_that_is_taken_in_by_itself(appliance: ScriptedServer, line: Line) -> None:
+    (line.data / "skellig.toml").write_text('repos_from = "/srv/repos"\n')
+    appliance.replies["GET /api/v1/repos"] = Reply([])
+    said = line("repo", "list").out
+    assert "Each that is put into /srv/repos, the setting repos_from, is indexed by itself." in " ".join(said.split())
+
+
 def test_left_out_reads_every_page(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies |= {
         "GET /api/v1/repos/shop": Reply(INDEXED),
