@@ -63,8 +63,7 @@ def build(
     fails or is interrupted leaves nothing.
     """
     layout.check_version(recipe.version)
-    if out.exists() or out.is_symlink():
-        raise Conflict(f"{out} exists already.", remedy="Name a new folder: a bundle is never changed.", path=str(out))
+    check_new(out)
     files = sorted(_gathered(recipe.trees))
     _check_twins([name for name, _ in files])
     sources = [recipe.image, *(path for model in recipe.models for path, _ in model.files), *(path for _, path in files)]
@@ -84,6 +83,12 @@ def build(
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return manifest
+
+
+def check_new(out: Path) -> None:
+    """Raise `Conflict` if something is at *out*."""
+    if out.exists() or out.is_symlink():
+        raise Conflict(f"{out} exists already.", remedy="Name a new folder: a bundle is never changed.", path=str(out))
 
 
 def _check_built(folder: Path, recipe: Recipe, keys: Keys) -> None:
@@ -235,7 +240,7 @@ _README: Final = """Skellig {version}: a signed bundle. Nothing here needs a net
 Check the installer with the public key that you got by another way than this bundle, then let it check the rest:
 
   minisign -V -P {key} -m installer/skellig-bundle.pyz
-  python3 installer/skellig-bundle.pyz verify .
+  python3 installer/skellig-bundle.pyz verify . --key {key}
   python3 installer/skellig-bundle.pyz apply . --to /var/lib/skellig/bundles --trust /var/lib/skellig/trust
 
 The key above is only for comparing: a forged bundle would name its own.

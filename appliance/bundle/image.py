@@ -1,6 +1,8 @@
 """An image of podman's store as a file, with zstd layers and the same bytes each time; and files out of it."""
 
 import os
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,6 +13,11 @@ from appliance.bundle import archive
 from appliance.errors import HostUnfit
 
 _MINUTES: Final = 30
+_MESSAGE: Final = re.compile(r'\bmsg="((?:[^"\\]|\\.)*)"')
+_ELSEWHERE: Final = (
+    "Build it with `make image`, and put `.ci/containers` before this command, for it lies in a storage of its own;"
+    " or name an OCI archive."
+)
 _STORE: Final = ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR", "HOME")
 
 
@@ -23,10 +30,9 @@ def export(name: str, folder: Path, *, called: str, time: int, environ: Mapping[
     argv = ("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", "--dest-compress-level", "9")
     ended = _run((*argv, f"containers-storage:{name}", f"oci:{layout}:{called}"), environ)
     if ended.code:
-        said = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2][-300:]
         raise HostUnfit(
-            f"The image {name} cannot be read from podman's store: {said}",
-            remedy="`podman images` shows what is there; build it, or name an OCI archive.",
+            f"The image {name} cannot be read from podman's store: {_said(ended.stderr)}.",
+            remedy=_ELSEWHERE,
             image=name,
         )
     archive.pack(layout, out, time=time)
@@ -41,7 +47,7 @@ def take(name: str, paths: Mapping[str, str], folder: Path, *, environ: Mapping[
     created = _run(("podman", "create", "--network=none", name, "/none"), environ)
     container = created.stdout.decode(errors="replace").strip()
     if created.code or not container.isalnum():
-        raise HostUnfit(f"podman cannot open the image {name}.", remedy="`podman images` shows what is there.", image=name)
+        raise HostUnfit(f"podman cannot open the image {name}: {_said(created.stderr)}.", remedy=_ELSEWHERE, image=name)
     try:
         return {
             kind: folder / kind
@@ -50,6 +56,14 @@ def take(name: str, paths: Mapping[str, str], folder: Path, *, environ: Mapping[
         }
     finally:
         _run(("podman", "rm", "--force", container), environ)
+
+
+def _said(stderr: bytes) -> str:
+    """Return why a program failed, from the last line of what it said: the message alone where the line is a log's."""
+    last = stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    message = _MESSAGE.search(last)
+    said = re.sub(r"\\(.)", r"\1", message[1]) if message else last
+    return textwrap.shorten(said, 300, placeholder="…").rstrip(".")
 
 
 def _run(argv: Sequence[str], environ: Mapping[str, str]) -> Finished:

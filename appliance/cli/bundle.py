@@ -16,7 +16,7 @@ from appliance.bundle import image as images
 from appliance.bundle import keys as signing
 from appliance.bundle import layout
 from appliance.bundle.build import ModelSource, Recipe
-from appliance.cli import carry, loading, output
+from appliance.cli import carry, loading, output, planning
 from appliance.cli.flags import Flags
 from appliance.errors import InvalidInput
 from appliance.inference.catalog import Catalog
@@ -27,6 +27,7 @@ from appliance.services import MIGRATIONS
 _EARLIEST: Final = datetime(1980, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _INSIDE: Final = {"docs": "/usr/share/doc/skellig/html", "sbom": "/usr/share/skellig/sbom.cdx.json"}
+_NEEDED: Final = {"ansible": "playbooks", "licences": "a licence"}
 _TREES: Final[Mapping[str, tuple[str, str]]] = {
     "ansible": ("ansible", "The playbooks and roles."),
     "collections": ("collections", "The vendored Ansible collections."),
@@ -49,9 +50,10 @@ def command() -> None:
 @click.option("--rotate", is_flag=True, help="Make new keys in a DIR that has some; hosts follow with the next bundle.")
 @output.json_option
 def keys(*, folder: Path, threshold: int, count: int, rotate: bool, as_json: bool) -> None:
-    """Make the keys that sign bundles in DIR: root, targets, snapshot, timestamp, and minisign for the first trust.
+    """Make the keys that sign bundles in the folder DIR.
 
-    None is ever overwritten. Keep DIR off line; hosts need only the public key that is printed.
+    Those of root, targets, snapshot and timestamp, and minisign's for the first trust. None is ever overwritten. Keep DIR
+    off line; hosts need only the public key that is printed.
     """
     making = signing.rotate if rotate else signing.make
     made = making(folder, threshold=threshold, count=count, now=datetime.now(UTC))
@@ -99,11 +101,14 @@ def build(  # noqa: PLR0913 - one argument for each option
     as_json: bool,
     **trees: Path | None,
 ) -> None:
-    """Build a bundle in the new folder OUT: image, models, playbooks, documents, all signed.
+    """Build a bundle in the new folder OUT.
 
-    The time of the build is SOURCE_DATE_EPOCH where that is set; the same inputs and keys then make the same bytes.
+    It holds image, models, playbooks and documents, all signed. The time of the build is SOURCE_DATE_EPOCH where that is
+    set; the same inputs and keys then make the same bytes.
     """
     layout.check_version(version)
+    building.check_new(out)
+    outside = _outside(trees)
     built, signers, chosen = _built(), _signers(keys_folder), list(_models(flags, models, store))
     with carry.stoppable(), _archive(image, near=out, version=version, built=built) as (archive, inside):
         recipe = Recipe(
@@ -112,7 +117,7 @@ def build(  # noqa: PLR0913 - one argument for each option
             schema=len(MIGRATIONS),
             image=archive,
             models=chosen,
-            trees=dict(_trees(trees, inside)),
+            trees=dict(_trees(outside, {name: path for name, path in inside.items() if trees[name] is None})),
             lasts=timedelta(days=days),
             largest=part_size,
         )
@@ -145,6 +150,8 @@ def _built() -> datetime:
 def _models(flags: Flags, names: tuple[str, ...], store: Path | None) -> Iterator[ModelSource]:
     catalog = Catalog.load()
     models = ModelStore(store.absolute(), catalog=catalog) if store else loading.store(loading.load(flags), catalog=catalog)
+    for lack in planning.lacking(names, catalog=catalog):
+        click.echo(f"warning: {lack}", err=True)
     for name in dict.fromkeys(names):
         model = catalog.get(name)
         digests = [file.sha256 for file in model.file]
@@ -169,13 +176,28 @@ def _archive(image: str, *, near: Path, version: str, built: datetime) -> Iterat
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _trees(given: Mapping[str, Path | None], inside: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Give what the payload holds beside image and models: what was asked for, else what the image has, else the default."""
-    for name, (default, _) in _TREES.items():
-        found = given[name] or inside.get(name, Path(default))
-        if given[name] is None and not found.exists():
-            continue
-        called = Path(_INSIDE[name]).name if found == inside.get(name) else found.name
+def _outside(given: Mapping[str, Path | None]) -> dict[str, Path]:
+    """Return what lies outside the image of what the payload holds: what was asked for, else the default where it is there.
+
+    Raise `InvalidInput` where what was asked for is not there, or what no bundle goes without.
+    """
+    asked = {name: path or Path(_TREES[name][0]) for name, path in given.items()}
+    if gone := [str(path) for name, path in asked.items() if given[name] and not path.exists()]:
+        raise InvalidInput(f"{layout.named(gone)} does not exist.", path=gone[0])
+    found = {name: path for name, path in asked.items() if path.exists()}
+    if missing := [name for name in _NEEDED if name not in found]:
+        raise InvalidInput(
+            f"A bundle needs {' and '.join(_NEEDED[name] for name in missing)},"
+            f" and {Path.cwd()} has no {' and no '.join(_TREES[name][0] for name in missing)}.",
+            remedy=f"Run this in Skellig's checkout, or name them: {', '.join(f'--{name}' for name in missing)}.",
+        )
+    return found
+
+
+def _trees(outside: Mapping[str, Path], inside: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Give what the payload holds beside image and models, by its place: what is *inside* the image goes before."""
+    for name, found in {**outside, **inside}.items():
+        called = Path(_INSIDE[name]).name if name in inside else found.name
         if name == "notes":
             yield layout.NOTES, found
         else:

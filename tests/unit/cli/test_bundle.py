@@ -37,6 +37,8 @@ def skellig(*argv: str | Path, cwd: Path, status: int = 0) -> str:
 def site(tmp_path: Path) -> Path:
     oci_archive(tmp_path / "image.oci.tar")
     (tmp_path / "LICENSE").write_text("Apache-2.0\n")
+    (tmp_path / "ansible").mkdir()
+    (tmp_path / "ansible" / "README.md").write_text("Playbooks.\n")
     return tmp_path
 
 
@@ -49,7 +51,9 @@ def test_keys_and_bundle_are_told_in_json(site: Path) -> None:
     made = json.loads(skellig("keys", "keys", "--json", cwd=site))
     assert made == {"path": "keys", "root": 1, "public_key": (site / "keys" / "minisign.pub").read_text().split("\n")[1]}
     built = ("build", "out", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "--json")
-    assert json.loads(skellig(*built, cwd=site)) == {"version": "1.0.0", "path": "out"}
+    said, warning, _ = skellig(*built, cwd=site).partition("warning: no model is in this bundle")
+    assert json.loads(said) == {"version": "1.0.0", "path": "out"}
+    assert warning
 
 
 def test_the_commands_of_the_how_to_build_carry_in_upgrade_and_go_back(site: Path) -> None:
@@ -108,9 +112,45 @@ def test_what_cannot_be_built_is_told_in_one_sentence(site: Path, argv: tuple[st
 def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(site: Path) -> None:
     skellig("keys", "keys", cwd=site)
     argv = ("--image", "localhost/nothing:1", "--version", "1.0.0", "--keys", "keys", "out")
-    said = skellig("build", *argv, cwd=site, status=9)
-    assert said.startswith("error: The image localhost/nothing:1 cannot be read from podman's store:")
+    said = skellig("build", *argv, cwd=site, status=9).splitlines()[-1]
+    assert said.startswith("error: The image localhost/nothing:1 cannot be read from podman's store: ")
+    assert "level=" not in said
+    assert "Build it with `make image`, and put `.ci/containers` before this command" in said
     assert not [path for path in site.iterdir() if path.name.startswith((".skellig", ".out", "out"))]
+
+
+@pytest.mark.parametrize(
+    ("gone", "needs", "options"),
+    [
+        (("ansible",), "playbooks", "--ansible"),
+        (("LICENSE",), "a licence", "--licences"),
+        (("ansible", "LICENSE"), "playbooks and a licence", "--ansible, --licences"),
+    ],
+)
+def test_a_bundle_without_what_every_one_has_is_refused_with_where_that_is(
+    site: Path, gone: tuple[str, ...], needs: str, options: str
+) -> None:
+    """As one that is built outside the checkout: a host could not be installed from it, or not be shown its licence."""
+    skellig("keys", "keys", cwd=site)
+    aside = site / "aside"
+    aside.mkdir()
+    for name in gone:
+        (site / name).rename(aside / name)
+    argv = ("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out")
+    said = skellig(*argv, cwd=site, status=2)
+    assert f"A bundle needs {needs}, and {site} has no {' and no '.join(gone)}." in said
+    assert f"Run this in Skellig's checkout, or name them: {options}." in said
+    assert not (site / "out").exists()
+    named = {"ansible": "--ansible", "LICENSE": "--licences"}
+    skellig(*argv, *(part for name in gone for part in (named[name], aside / name)), cwd=site)
+    assert (site / "out" / "targets" / "ansible" / "README.md").is_file()
+    assert (site / "out" / "targets" / "licences" / "LICENSE").is_file()
+
+
+def test_a_folder_that_is_there_is_refused_before_an_image_is_read(site: Path) -> None:
+    (site / "out").mkdir()
+    argv = ("build", "--image", "localhost/nothing:1", "--version", "1.0.0", "--keys", "keys", "out")
+    assert "out exists already" in skellig(*argv, cwd=site, status=4)
 
 
 def test_a_first_bundle_needs_a_key(site: Path) -> None:
@@ -119,4 +159,4 @@ def test_a_first_bundle_needs_a_key(site: Path) -> None:
     assert '"version": "1.0.0"' in skellig("inspect", "out", "--json", cwd=site)
     assert "Give the public key" in skellig("verify", "out", "--trust", "trust", cwd=site, status=7)
     said = skellig("verify", "out", "--trust", "trust", "--key", "x", cwd=site, status=2)
-    assert "is neither a minisign public key nor the file of one" in said
+    assert "is no minisign public key, and there is no file of that name" in said

@@ -1,6 +1,7 @@
 """Claims about what is typed where a bundle is built and where it arrives, made in this process."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from appliance.bundle import trust
 from appliance.cli import bundle, carry
 from appliance.cli.exits import guarded
+from appliance.errors import HostUnfit
 from tests.support.bundles import Workshop
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,6 +44,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def trees(shop: Workshop) -> tuple[str, ...]:
+    """Return the options that name what no bundle goes without."""
+    return ("--ansible", str(shop.notes), "--licences", str(shop.notes))
+
+
 @pytest.mark.parametrize(
     "argv", [("apply", ""), ("apply", "x", "--to", ""), ("apply", "x", "--trust="), ("rollback", "--to=")]
 )
@@ -59,8 +67,50 @@ def test_what_is_no_key_is_never_no_key_at_all(
     """Else the key that the bundle's own installer carries would stand in for the one that was meant."""
     to = ("--to", "to") if command == "apply" else ()
     assert guarded(GROUP, (command, str(out), *to, "--trust", "trust", "--key", key)) == 2
-    assert f"{key!r} is neither a minisign public key nor the file of one" in capsys.readouterr().err
+    file = "nor the file of one" if Path(key).exists() else "and there is no file of that name"
+    assert re.search(rf"{key!r} is (neither a|no) minisign public key,? {file}\.", capsys.readouterr().err)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_bundle_claims_is_a_line_for_each_fact(capsys: pytest.CaptureFixture[str], shop: Workshop) -> None:
+    bare = shop.bundle("1.2.0", name="bare", models=())
+    assert guarded(GROUP, ("inspect", str(bare))) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["version", "built", "expires", "schema", "image", "models", "files", "bytes"]
+    assert ["models", "none"] in lines
+
+
+@pytest.mark.parametrize("group", [GROUP, bundle.command], ids=["installer", "skellig"])
+def test_a_list_of_commands_says_all_of_each_one_s_first_sentence(
+    capsys: pytest.CaptureFixture[str], group: click.Group
+) -> None:
+    assert guarded(group, ("--help",)) == 0
+    listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(group.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to be somebody else")
+@pytest.mark.parametrize("there", [True, False])
+def test_who_may_not_write_where_bundles_go_is_told_who_may(tmp_path: Path, *, there: bool) -> None:
+    """Of what is root's alone, as on a host: /var/lib/skellig, or where it is to be made."""
+    tmp_path.chmod(0o755)
+    place = tmp_path / "skellig"
+    if there:
+        place.mkdir()
+    os.setresuid(65534, 65534, 0)  # who is here already: the way to here is root's alone too
+    try:
+        with pytest.raises(HostUnfit, match=r"Run this as root \(sudo\), or choose another with --to"):
+            trust.own_folder(Path("skellig"), choose="with --to")
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_what_root_may_not_write_either_is_not_told_to_be_root_s(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(HostUnfit) as told:
+        trust.own_folder(tmp_path / "file" / "bundles", choose="with --to")
+    assert ("root" in told.value.remedy) == (os.geteuid() != 0)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +172,7 @@ def test_a_time_of_no_bundle_is_told_in_one_sentence(
     capsys: pytest.CaptureFixture[str], shop: Workshop, monkeypatch: pytest.MonkeyPatch, epoch: str
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
-    argv = ("build", "--image", str(shop.image), "--version", "1.0.0", "--keys", str(shop.keys_at), "late")
+    argv = ("build", "--image", str(shop.image), "--version", "1.0.0", "--keys", str(shop.keys_at), *trees(shop), "late")
     assert guarded(bundle.command, argv) == 2
     assert capsys.readouterr().err.startswith("error: SOURCE_DATE_EPOCH is")
 
@@ -131,5 +181,5 @@ def test_keys_that_others_can_read_are_warned_of(capsys: pytest.CaptureFixture[s
     made = Workshop(tmp_path / "careless")
     made.keys_at.chmod(0o777)
     argv = ("build", "--image", str(made.image), "--version", "1.0.0", "--keys", str(made.keys_at), "--store", ".", "made")
-    assert guarded(bundle.command, argv) == 0
+    assert guarded(bundle.command, (*argv, *trees(made))) == 0
     assert f"warning: others can read or change {made.keys_at}: chmod go= them." in capsys.readouterr().err
