@@ -36,21 +36,24 @@ class Controller:
     variables: Mapping[str, object]
     playbooks: Path = ROOT / "ansible" / "playbooks"
 
-    def play(self, playbook: str, *flags: str, **variables: object) -> Played:
-        """Run the playbook against the host."""
+    def play(self, playbook: str, *flags: str, hosts: bool = True, **variables: object) -> Played:
+        """Run the playbook against the host; without *hosts* against an inventory that names none."""
         inventory = self.place / "hosts.json"
         options = " ".join(self.host.ssh_options())
         known = {"ansible_host": self.host.address, "ansible_user": "root", "ansible_ssh_common_args": options}
-        inventory.write_text(json.dumps({"skellig": {"hosts": {"fakehost": known}, "vars": dict(self.variables)}}))
+        named = {"fakehost": known} if hosts else {}
+        inventory.write_text(json.dumps({"skellig": {"hosts": named, "vars": dict(self.variables)}}))
         argv: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), f"--inventory={inventory}", *flags]
         argv += [f"--extra-vars={json.dumps(variables)}", self.playbooks / f"{playbook}.yml"]
         begun = time.monotonic()
         ended = subprocess.run(argv, env=self._environment(), capture_output=True, text=True, check=False)
         said = ended.stdout + ended.stderr
-        recap = _RECAP.search(said)
-        assert recap, said
-        print(f"{playbook} {' '.join(flags)}: {recap[0]} in {time.monotonic() - begun:.1f} s, load {os.getloadavg()[0]:.1f}")  # noqa: T201 - the figures
-        _, changed, unreachable, failed = map(int, recap.groups())
+        recaps = [tuple(map(int, numbers)) for numbers in _RECAP.findall(said)]  # of the host, and of the controller itself
+        assert recaps, said
+        _, changed, unreachable, failed = map(sum, zip(*recaps, strict=True))
+        print(
+            f"{playbook} {' '.join(flags)}: changed={changed} failed={failed} in {time.monotonic() - begun:.1f} s, load {os.getloadavg()[0]:.1f}"
+        )  # noqa: T201 - the figures
         assert not unreachable, said
         return Played(ended.returncode, changed, failed, said, time.monotonic() - begun)
 
