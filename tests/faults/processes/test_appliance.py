@@ -128,6 +128,20 @@ def test_an_engine_that_dies_at_its_start_is_told_and_the_web_stays(house: House
     assert [part["state"] for part in status["parts"] if part["name"] == "engine-embed"] == ["failed"]
 
 
+def test_an_appliance_without_a_model_for_answers_comes_up_and_says_so(house: House) -> None:
+    """As on a host whose bundle has only small models: search and evidence are not down for want of prose."""
+    ran = house.skellig("up", SKELLIG_CHAT__MODEL="auto", SKELLIG_MODELS_AT="/srv/models")
+    assert ran.returncode == 0, ran.stderr
+    assert "evidence without prose" in " ".join(ran.stdout.split())
+    for command in ("status", "up"):
+        told = " ".join(house.skellig(command, SKELLIG_CHAT__MODEL="auto").stdout.split())
+        assert "evidence without prose" in told
+    status = json.loads(house.skellig("status", "--json", SKELLIG_CHAT__MODEL="auto").stdout)
+    assert (status["state"], status["chat"]) == ("ready", "none")
+    chat = next(part for part in status["parts"] if part["name"] == "engine-chat")
+    assert (chat["state"], chat["detail"]) == ("off", "No chat model is set up.")
+
+
 def _forged(root: Path, name: str) -> None:
     for file in Catalog.load().get(name).file:
         place = root / file.sha256 / file.name
@@ -178,14 +192,16 @@ def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_
     assert place.read(house.paths) is None
 
 
+@pytest.mark.parametrize("inside", [True, False])
 def test_a_token_that_is_to_lie_in_a_file_is_shown_nowhere_else_and_is_gone_once_used(
-    house: House, entry: Start, tmp_path: Path
+    house: House, entry: Start, tmp_path_factory: pytest.TempPathFactory, *, inside: bool
 ) -> None:
-    """What a container prints is kept in the host's log."""
-    kept = tmp_path / "first-token"
+    """What a container prints is kept in the host's log; and what it calls its data folder is another one out there."""
+    kept = (house.paths.root if inside else tmp_path_factory.mktemp("elsewhere")) / "first-token"
     running = entry(SKELLIG_WEB__TOKEN_FILE=str(kept))
     url = said(running, "Skellig is up at ")
-    assert str(kept) in said(running, "Log in with the token in ")
+    told = "first-token in the data folder" if inside else str(kept)
+    assert said(running, "Log in with the token in ").startswith(f"{told}, once and within a day.")
     assert kept.stat().st_mode & 0o777 == 0o600
     token = kept.read_text().strip()
     logins = [httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False) for _ in range(2)]
