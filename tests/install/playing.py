@@ -35,13 +35,14 @@ class Controller:
     host: FakeHost
     variables: Mapping[str, object]
     playbooks: Path = ROOT / "ansible" / "playbooks"
+    names_the_host: bool = True  # in the inventory
 
-    def play(self, playbook: str, *flags: str, hosts: bool = True, **variables: object) -> Played:
-        """Run the playbook against the host; without *hosts* against an inventory that names none."""
+    def play(self, playbook: str, *flags: str, **variables: object) -> Played:
+        """Run the playbook against the host."""
         inventory = self.place / "hosts.json"
         options = " ".join(self.host.ssh_options())
         known = {"ansible_host": self.host.address, "ansible_user": "root", "ansible_ssh_common_args": options}
-        named = {"fakehost": known} if hosts else {}
+        named = {"fakehost": known} if self.names_the_host else {}
         inventory.write_text(json.dumps({"skellig": {"hosts": named, "vars": dict(self.variables)}}))
         argv: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), f"--inventory={inventory}", *flags]
         argv += [f"--extra-vars={json.dumps(variables)}", self.playbooks / f"{playbook}.yml"]
@@ -51,11 +52,10 @@ class Controller:
         recaps = [tuple(map(int, numbers)) for numbers in _RECAP.findall(said)]  # of the host, and of the controller itself
         assert recaps, said
         _, changed, unreachable, failed = map(sum, zip(*recaps, strict=True))
-        print(
-            f"{playbook} {' '.join(flags)}: changed={changed} failed={failed} in {time.monotonic() - begun:.1f} s, load {os.getloadavg()[0]:.1f}"
-        )  # noqa: T201 - the figures
+        took, load = time.monotonic() - begun, os.getloadavg()[0]
+        print(f"{playbook} {' '.join(flags)}: {changed=} {failed=} in {took:.1f} s, load {load:.1f}")  # noqa: T201 - the figures
         assert not unreachable, said
-        return Played(ended.returncode, changed, failed, said, time.monotonic() - begun)
+        return Played(ended.returncode, changed, failed, said, took)
 
     def _environment(self) -> dict[str, str]:
         return {

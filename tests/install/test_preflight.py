@@ -1,5 +1,6 @@
 """Hosts that cannot carry the appliance are refused by name, with the remedy, and before anything on them is touched."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,30 @@ def test_a_first_install_that_the_host_refuses_leaves_no_folder(
         fake_host.ssh("mv /usr/bin/minisign.away /usr/bin/minisign")
     assert played.status == 2
     assert fake_host.try_ssh("test -e /var/lib/skellig").returncode == 1
+
+
+MISTAKES: dict[str, tuple[dict[str, object], str]] = {
+    "a key's file": ({"skellig_key": "/root/maker.pub"}, "skellig_key is no public key of minisign: it is the line"),
+    "no key": ({"skellig_key": ""}, "skellig_key is no public key of minisign"),
+    "no bundle": ({"skellig_bundle": "/nowhere"}, "There is no bundle at /nowhere on localhost"),
+    "no bundle there": (
+        {"skellig_bundle": "/nowhere", "skellig_bundle_on_host": True},
+        "There is no bundle at /nowhere on fakehost",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_what_is_given_is_named(
+    controller: Controller, stand_ins: dict[str, Path], given: dict[str, object], sentence: str
+) -> None:
+    played = controller.play("install", **{"skellig_bundle": str(stand_ins["0.1.0"]), **given})
+    assert (played.status, played.changed) == (2, 0), played.said
+    assert sentence in " ".join(played.said.split())
+
+
+@pytest.mark.parametrize("playbook", ["install", "upgrade", "rollback", "verify", "uninstall"])
+def test_an_inventory_that_names_no_host_is_no_success(controller: Controller, playbook: str) -> None:
+    played = replace(controller, names_the_host=False).play(playbook)
+    assert (played.status, played.changed) == (2, 0), played.said
+    assert "The inventory names no host in the group skellig." in " ".join(played.said.split())
