@@ -4,6 +4,7 @@
 
 BIN := .venv/bin
 QUESTION := Where is a model's digest verified?
+SMALL_MODELS := smollm2-135m-instruct-q4_1 all-minilm-l6-v2-int8
 TEST_MODELS := $(or $(SKELLIG_TEST_MODELS),.cache/models)
 
 help: ## List the verbs
@@ -26,13 +27,13 @@ down: ## Stop the appliance
 
 test: ## Run the tests
 	@.ci/setup dev
-	@for model in smollm2-135m-instruct-q4_1 all-minilm-l6-v2-int8; do \
-		$(BIN)/skellig model pull $$model --store $(TEST_MODELS) || echo "note: the tests that need $$model are skipped" >&2; \
-	done
+	@.ci/models $(SMALL_MODELS)
 	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile -m "not image and not install"
 
 image: ## Build the container image and prove it
+	@.ci/tools
 	@.ci/setup dev
+	@.ci/models $(SMALL_MODELS)
 	@.ci/image
 	@$(BIN)/pytest tests/image
 

@@ -1,4 +1,4 @@
-"""What holds for every test: no socket leaves the machine."""
+"""What holds for every run: no socket leaves the machine, and where all tests were skipped nothing was proved."""
 
 import os
 import sys
@@ -18,6 +18,17 @@ class NetworkRefused(AssertionError):
 def pytest_configure() -> None:
     """Silence onnxruntime before any test module loads it: its telemetry begins with its import."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Have a run fail that has skipped every test which it chose."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or session.exitstatus != pytest.ExitCode.OK or session.config.option.collectonly:
+        return
+    if reporter.stats.get("skipped") and not any(reporter.stats.get(kind) for kind in ("passed", "xfailed", "xpassed")):
+        reporter.write_line("Nothing was proved: every test was skipped.", red=True)
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,0 +1,36 @@
+"""Claims about what a run of the tests is worth: one that has proved nothing does not say that all is well."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSES, SKIPS, FAILS = "def test_a(): pass\n", 'def test_b(): pytest.skip("no podman")\n', "def test_c(): assert 0\n"
+
+
+@pytest.mark.parametrize(
+    ("tests", "status", "said"),
+    [
+        (SKIPS, 5, "Nothing was proved: every test was skipped."),
+        (PASSES, 0, ""),
+        (PASSES + SKIPS, 0, ""),
+        (SKIPS + FAILS, 1, ""),
+    ],
+    ids=["skipped", "passed", "passed-and-skipped", "skipped-and-failed"],
+)
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with-workers"])
+def test_a_run_that_skipped_every_test_is_no_success(
+    tmp_path: Path, workers: tuple[str, ...], tests: str, status: int, said: str
+) -> None:
+    (tmp_path / "test_here.py").write_text(f"import pytest\n{tests}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-c", os.devnull, "--rootdir", str(tmp_path)]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(
+        [*command, *workers, str(tmp_path)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    assert ("Nothing was proved" in ran.stdout) == bool(said)
+    assert said in ran.stdout
