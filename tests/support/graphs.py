@@ -4,21 +4,26 @@ import sys
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from appliance.codeintel.parse.flow.python import python_flow
+from appliance.codeintel.flow import Flow
+from appliance.codeintel.parse.flow.languages import FRONT_ENDS
 from appliance.codeintel.parse.grammars import grammar
+from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.resolve.edges import Edge, Edges
-from appliance.codeintel.resolve.modules import Modules
+from appliance.codeintel.resolve.families import PYTHON, Family
 from appliance.codeintel.resolve.solve import Solver
 
 
-def python_solver(files: Mapping[str, str]) -> Solver:
+def solved(files: Mapping[str, str], family: Family = PYTHON) -> Solver:
     """Return the solver of *files*, source by path, when it has learnt all that it can."""
     paths = sorted(files)
-    sources = [files[path].encode() for path in paths]
-    flows = [python_flow(grammar("python").parser.parse(source).root_node, source) for source in sources]
-    solver = Solver(flows, Modules(paths))
-    solver.solve()
-    return solver
+    made = family.solver(paths, [_flow(path, files[path].encode()) for path in paths])
+    made.solve()
+    return made
+
+
+def _flow(path: str, source: bytes) -> Flow:
+    language = language_of(path)
+    return FRONT_ENDS[language](grammar(language).parser.parse(source).root_node, source)
 
 
 def dotted(solver: Solver, scope: int) -> str:
@@ -31,12 +36,12 @@ def dotted(solver: Solver, scope: int) -> str:
     return ".".join([values.modules.dotted[file], *reversed(parts)])
 
 
-def calls(files: Mapping[str, str], *, outside: bool = False) -> set[str]:
+def calls(files: Mapping[str, str], family: Family = PYTHON, *, outside: bool = False) -> set[str]:
     """Return the calls in *files* as ``caller -> callee``; with *outside* those that lead out of the repository too.
 
     Candidates are no calls.
     """
-    solver = python_solver(files)
+    solver = solved(files, family)
     return {
         f"{dotted(solver, edge.caller)} -> {edge.external or dotted(solver, edge.target or 0)}"
         for edge in edges(solver)

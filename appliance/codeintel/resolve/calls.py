@@ -1,11 +1,12 @@
 """What calls give: results of functions, instances of classes, and what a few builtins make of their arguments."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from appliance.codeintel.flow import UNKNOWN, Op, Param
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Param, Site
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.containers import ANY
 from appliance.codeintel.resolve.values import (
     Class,
     Constant,
@@ -29,6 +30,7 @@ _SAME: Final = frozenset({
     "builtins.iter", "builtins.list", "builtins.tuple", "builtins.set", "builtins.reversed", "builtins.sorted",
     "builtins.frozenset", "builtins.dict",
 })  # fmt: skip
+_CALLS_BACK: Final = frozenset({"map", "filter", "sorted", "min", "max"})
 _FIRST: Final = frozenset({"functools.partial", "copy.copy", "copy.deepcopy", "asyncio.create_task"})
 _FOLLOWED: Final = frozenset({
     "builtins.super", "builtins.map", "builtins.next", "builtins.getattr", "builtins.type", "typing.cast",
@@ -37,6 +39,10 @@ _FOLLOWED: Final = frozenset({
 
 class Calls:
     """Works out what calls give."""
+
+    follows: ClassVar[frozenset[str]] = (
+        _FOLLOWED | _SAME | _FIRST
+    )  # functions outside that make something of their arguments
 
     def __init__(self, evaluator: "Evaluator") -> None:
         self._values = evaluator
@@ -49,7 +55,7 @@ class Calls:
         """Return what the call at a site of *file* gives."""
         site = self._values.flows[file].sites[number]
         functions = self._values.of(file, site.function)
-        if site.kind != "decorator" and not any(_reads_arguments(each) for each in functions):
+        if site.kind != "decorator" and not any(self._reads_arguments(each) for each in functions):
             return self.called(functions)
         arguments = [(name, self._values.of(file, term)) for name, term in site.arguments]
         if site.kind == "decorator":
@@ -57,17 +63,53 @@ class Calls:
         scope = self._values.first_scope[file] + site.scope
         return self._values.union(self._from(each, arguments, scope) for each in functions)
 
+    def _reads_arguments(self, function: Value) -> bool:
+        """Return whether what a call of *function* gives may hang on its arguments."""
+        return function.path in self.follows if isinstance(function, External) else not isinstance(function, Class)
+
     def _from(self, function: Value, arguments: Arguments, scope: int) -> Values:
         match function:
             case External(path):
                 found = self._builtin(path, arguments, scope)
                 return self.result(function) if found is None else found
             case Method():
-                return self._values.containers.method(function, arguments)
+                return self._method(function, arguments)
             case Function():
                 return self._returned(function, arguments)
             case _:
                 return self.result(function)
+
+    def _method(self, method: Method, arguments: Arguments) -> Values:
+        return self._values.containers.method(method, arguments)
+
+    def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
+        """Yield what the builtin functions among *called* call in their turn, and with what."""
+        for value in called:
+            if isinstance(value, External) and value.path.removeprefix("builtins.") in _CALLS_BACK:
+                yield from ((each, ()) for each in self.functions(file, site))
+
+    def functions(self, file: int, site: Site) -> list[Function]:
+        """Return the functions that are handed over at *site*."""
+        return [each for _, term in site.arguments for each in self._values.of(file, term) if isinstance(each, Function)]
+
+    def name_of(self, method: Method) -> str:
+        """Return the name of *method* as of something outside, "" if it has none."""
+        return f"{self._values.words.builtins}.{method.of.kind}.{method.name}" if isinstance(method.of, Container) else ""
+
+    def learn(self, value: Value, arguments: Arguments) -> None:
+        """Learn what a call of the builtin *value* puts where."""
+        match value:
+            case Method(Container(term), "append" | "add" | "appendleft" | "insert") if arguments:
+                self.put(term, ANY, arguments[-1][1])
+            case Method(Container(term), "setdefault") if len(arguments) > 1:
+                self.put(term, ANY, arguments[1][1])
+            case _:
+                pass
+
+    def put(self, container: int, key: str, values: Values) -> None:
+        """Let *container* hold *values* at *key*."""
+        self._values.cells.add(("keys", container), frozenset((Constant(key),)))
+        self._values.cells.add(("item", container, key), values)
 
     def _decorated(self, functions: Values, arguments: Arguments) -> Values:
         """Return what decorators make of a definition. One that cannot be followed hands it on, as nearly all do."""
@@ -181,8 +223,8 @@ def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> 
     places = {param.name: place for place, param in enumerate(params) if not param.star}
     held: dict[int, Values] = {}
     place = 0
-    if function.self_ is not None:
-        held[0], place = frozenset((function.self_,)), 1
+    if function.self_ is not None or (params and params[0].name == RECEIVER):
+        held[0], place = NOTHING if function.self_ is None else frozenset((function.self_,)), 1
     for name, values in arguments:
         if name in {"*", "**"}:
             break
@@ -191,13 +233,6 @@ def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> 
         if 0 <= at < len(params) and not params[at].star:
             held[at] = values
     return held
-
-
-def _reads_arguments(function: Value) -> bool:
-    """Return whether what a call of *function* gives may hang on its arguments."""
-    if isinstance(function, External):
-        return function.path in _FOLLOWED or function.path in _SAME or function.path in _FIRST
-    return not isinstance(function, Class)
 
 
 def _telling(values: Values) -> bool:

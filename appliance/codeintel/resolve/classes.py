@@ -72,7 +72,8 @@ class Classes:
                     there = outside.member(base.path, name)
                     return NOTHING if there is None else frozenset((there,))
                 continue
-            held = self._values.scope(base).names.get(name, UNKNOWN)
+            one = self._values.scope(base)
+            held = one.names.get(name, UNKNOWN) if one.kind == "class" else UNKNOWN  # what functions make has no class
             stored = self._values.stored("static", base, name)
             if held or stored:
                 values = self._values.of(self._values.scope_file[base], held) | stored

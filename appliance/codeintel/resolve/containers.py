@@ -1,7 +1,7 @@
 """What lists, dictionaries and their like hold, and what is got from things by ``[]``, ``for`` and ``with``."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from appliance.codeintel.flow import Term
@@ -45,6 +45,8 @@ class Containers:
     def item(self, value: Value, keys: set[str]) -> Values:
         """Return what stands in *value* at *keys*."""
         match value:
+            case Container(kind="pair") if "int:0" not in keys:
+                return self._held(value, {ANY})
             case Container():
                 return self._held(value, keys)
             case Instance():
@@ -60,6 +62,8 @@ class Containers:
             case Container(kind="dict"):
                 file, term = self._made(value)
                 return self._values.union(self._values.of(file, key) for key in term.items[::2])
+            case Container(term, "map" | "pairs"):
+                return frozenset((Container(term, "pair"),))
             case Container():
                 return self._held(value, {ANY})
             case Generator(scope):
@@ -67,9 +71,10 @@ class Containers:
             case Results(of):
                 return self._values.calls.result(of)
             case Instance():
-                makers = self._called(value, "__iter__")
+                makers = self._called(value, self._values.words.iterator)
                 return self._values.union(
-                    self._called(each, "__next__") if isinstance(each, Instance) else self.iterated(each) for each in makers
+                    self._called(each, self._values.words.following) if isinstance(each, Instance) else self.iterated(each)
+                    for each in makers
                 )
             case External():
                 return frozenset((value,))
@@ -98,6 +103,13 @@ class Containers:
         if method.name in _ITSELF:
             return frozenset((of,))
         return frozenset((Container(of.term, "list", of.start),)) if method.name == "values" else NOTHING
+
+    def spread(self, value: Container) -> Iterator[Values]:
+        """Yield what was spread into an object when it was made: its keys without a value."""
+        file, term = self._made(value)
+        for key, held in zip(term.items[::2], term.items[1::2], strict=True):
+            if key and not held:
+                yield self._values.of(file, key)
 
     def _called(self, value: Value, name: str) -> Values:
         return self._values.calls.called(self._values.attribute(value, name))

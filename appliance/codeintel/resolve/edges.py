@@ -7,17 +7,13 @@ from typing import Final, Literal, NamedTuple
 from appliance.codeintel.flow import Op, Site, SiteKind
 from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.solve import Solver
-from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Method
+from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method
 
 How = Literal["name", "self", "type", "value", "protocol", "candidate"]
 
 _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
 _MOST_CANDIDATES: Final = 3  # methods of one name; more say nothing of any
 _CANDIDATE: Final = 0.4
-_BUILTINS: Final = (str, bytes, list, dict, set, tuple, int, float)
-_COMMON: Final = frozenset(name for kind in _BUILTINS for name in dir(kind)) | {
-    "close", "read", "write", "flush", "start", "stop", "run", "open", "send", "wait", "put", "submit", "result", "cancel",
-}  # fmt: skip
 
 
 class Edge(NamedTuple):
@@ -55,11 +51,12 @@ class Edges:
         self._values = solver.values
         self._properties: set[str] = set()
         self._methods: dict[str, list[int]] = defaultdict(list)
+        common = self._values.words.common
         for number in range(len(self._values.scope_file)):
             scope = self._values.scope(number)
             if PROPERTIES & set(scope.marks):
                 self._properties.add(scope.name)
-            if scope.kind == "function" and self._values.owner(number) is not None and scope.name not in _COMMON:
+            if scope.kind == "function" and self._values.owner(number) is not None and scope.name not in common:
                 self._methods[scope.name].append(number)
 
     def of(self, file: int) -> Iterator[Edge | Unresolved]:
@@ -135,20 +132,21 @@ class Edges:
             match value:
                 case Function(scope):
                     yield scope, ""
-                case Class(scope):
+                case Class(scope) if "interface" not in self._values.scope(scope).marks:
                     yield from self._constructors(scope)
                 case Instance():
                     yield from ((e.scope, "") for e in self._values.attribute(value, "__call__") if isinstance(e, Function))
                 case External(path):
                     yield None, path
-                case Method(Container(_, kind), name):
-                    yield None, f"builtins.{kind}.{name}"
+                case Method():
+                    if name := self._values.calls.name_of(value):
+                        yield None, name
                 case _:
                     pass
 
     def _constructors(self, scope: int) -> Iterator[tuple[int | None, str]]:
         found = False
-        for each in self._values.attribute(Instance(scope), "__init__"):
+        for each in self._values.attribute(Instance(scope), self._values.words.constructor):
             if isinstance(each, Function):
                 found = True
                 yield each.scope, ""

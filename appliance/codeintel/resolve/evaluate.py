@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import ClassVar, Final
 
 from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Term
 from appliance.codeintel.resolve import outside
@@ -10,7 +10,7 @@ from appliance.codeintel.resolve.calls import Calls
 from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
 from appliance.codeintel.resolve.classes import Classes
 from appliance.codeintel.resolve.containers import ANY, Containers
-from appliance.codeintel.resolve.modules import Modules
+from appliance.codeintel.resolve.modules import Finder
 from appliance.codeintel.resolve.values import (
     Class,
     Constant,
@@ -26,14 +26,18 @@ from appliance.codeintel.resolve.values import (
     Super,
     Value,
 )  # fmt: skip
+from appliance.codeintel.resolve.words import PYTHON, Words
 
 _ON_CLASS: Final = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
 
 class Evaluator:
-    """Evaluates the terms of all flows. Terms and scopes are counted through all of them."""
+    """Evaluates the terms of all flows, as Python does. Terms and scopes are counted through all of them."""
 
-    def __init__(self, flows: Sequence[Flow], modules: Modules) -> None:
+    words: ClassVar[Words] = PYTHON
+    calls_as: ClassVar[type[Calls]] = Calls
+
+    def __init__(self, flows: Sequence[Flow], modules: Finder) -> None:
         self.flows = flows
         self.modules = modules
         self.first_term = [0, *accumulate(len(flow.terms) for flow in flows)]
@@ -44,7 +48,7 @@ class Evaluator:
         self._stored = _stored(flows)
         self.classes = Classes(self)
         self.containers = Containers(self)
-        self.calls = Calls(self)
+        self.calls = self.calls_as(self)
 
     def scope(self, number: int) -> FlowScope:
         """Return a scope by its number among all."""
@@ -81,7 +85,7 @@ class Evaluator:
             case Op.CONST:
                 return frozenset((Constant(term.text),))
             case Op.BUILTIN:
-                return frozenset((External(f"builtins.{term.text}"),))
+                return frozenset((External(f"{self.words.builtins}.{term.text}"),))
             case Op.MAKE:
                 return frozenset((Container(number, term.text),))
             case Op.IMPORT:
@@ -105,8 +109,12 @@ class Evaluator:
                 return self.union(self.of(file, item) for item in term.items)
             case Op.FROM:
                 return self._taken(file, term)
+            case Op.SUPER:
+                selves = self.of(file, term.b)
+                return frozenset(Super(first + term.a, each) for each in selves if isinstance(each, Instance | Class))
             case Op.ELSE:
-                return self.of(file, term.a) or self.of(file, term.b)
+                found = self.of(file, term.a)
+                return found if any(not isinstance(each, External) for each in found) else self.of(file, term.b) or found
             case _:
                 return self._derived(file, term)
 

@@ -1,12 +1,27 @@
-"""Which file a Python module is, seen from the file that imports it."""
+"""Which file a module is, and which one a Python module is, seen from the file that imports it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import Protocol
 
 from appliance.codeintel.resolve.values import External, Module, Package
 
 _INIT = "__init__.py"
+
+
+class Finder(Protocol):
+    """Which file the name of a module stands for. ``dotted`` is what each file is called as a module."""
+
+    dotted: list[str]
+
+    def find(self, name: str, *, importer: int) -> Module | Package | External:
+        """Return what the import of *name* gives in the file *importer*."""
+        ...
+
+    def below(self, parent: Module | Package, name: str, *, importer: int) -> Module | Package | None:
+        """Return the module *name* of the package *parent*, or None if it has none."""
+        ...
 
 
 class Modules:

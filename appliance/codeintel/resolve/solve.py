@@ -4,23 +4,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from appliance.codeintel.flow import Flow, SiteKind
+from appliance.codeintel.flow import Flow, Site, SiteKind
 from appliance.codeintel.resolve.calls import Arguments, bound
 from appliance.codeintel.resolve.cells import Values
-from appliance.codeintel.resolve.containers import ANY
 from appliance.codeintel.resolve.evaluate import Evaluator
-from appliance.codeintel.resolve.modules import Modules
-from appliance.codeintel.resolve.values import Class, Constant, Container, External, Function, Instance, Method, Value
+from appliance.codeintel.resolve.modules import Finder
+from appliance.codeintel.resolve.values import Class, Constant, Container, External, Function, Instance, Value
 
 _MOST_ROUNDS: Final = 30
-_CALLS_BACK: Final = frozenset({"map", "filter", "sorted", "min", "max"})
 
 
 class Solver:
     """Solves the flows of one repository."""
 
-    def __init__(self, flows: Sequence[Flow], modules: Modules) -> None:
-        self.values = Evaluator(flows, modules)
+    def __init__(self, flows: Sequence[Flow], modules: Finder, evaluator: type[Evaluator] = Evaluator) -> None:
+        self.values = evaluator(flows, modules)
         self.flows = flows
         self._tasks = [(file, site) for file, flow in enumerate(flows) for site in range(len(flow.sites))]
         self.settled = False
@@ -67,43 +65,44 @@ class Solver:
                     self.values.cells.add(("attribute", scope, name), values)
                 case Class(scope) if name:
                     self.values.cells.add(("static", scope, name), values)
-                case Container(term) if not name:
-                    for each in self.values.containers.keys(self.values.of(file, key)):
-                        self._put(term, each, values)
+                case Function(scope) if name:
+                    self.values.cells.add(("property", scope, name), values)
+                case Container(term):
+                    keys = {f"str:{name}"} if name else self.values.containers.keys(self.values.of(file, key))
+                    for each in keys:
+                        self.values.calls.put(term, each, values)
                 case _:
                     pass
-
-    def _put(self, container: int, key: str, values: Values) -> None:
-        self.values.cells.add(("keys", container), frozenset((Constant(key),)))
-        self.values.cells.add(("item", container, key), values)
 
     def _hand_over(self, file: int, number: int) -> None:
         """Let the parameters of what a site calls hold its arguments."""
         site = self.flows[file].sites[number]
-        functions = [value for value in self.functions(file, number) if not isinstance(value, External)]
-        if not functions:
+        called = [value for value in self._called(file, site) if self._takes(value)]
+        for function, given in self.values.calls.onward(file, site, self.values.of(file, site.function)):
+            self._pass(function.scope, function.self_, given)
+        if not called:
             return
         arguments = [(name, self.values.of(file, term)) for name, term in site.arguments]
-        for value in functions:
+        for value in called:
             match value:
                 case Function(scope, self_):
                     self._pass(scope, self_, arguments)
                 case Class(scope):
                     self._construct(scope, arguments)
-                case Method(Container(term, _), "append" | "add" | "appendleft" | "insert") if arguments:
-                    self._put(term, ANY, arguments[-1][1])
-                case Method(Container(term, _), "setdefault") if len(arguments) > 1:
-                    self._put(term, ANY, arguments[1][1])
                 case Instance():
                     for each in self.values.attribute(value, "__call__"):
                         if isinstance(each, Function):
                             self._pass(each.scope, each.self_, arguments)
                 case _:
-                    pass
+                    self.values.calls.learn(value, arguments)
+
+    def _takes(self, value: Value) -> bool:
+        """Return whether it matters what *value* is called with."""
+        return not isinstance(value, External) or value.path in self.values.words.teaches
 
     def _construct(self, scope: int, arguments: Arguments) -> None:
         made = Instance(scope)
-        for each in self.values.attribute(made, "__init__"):
+        for each in self.values.attribute(made, self.values.words.constructor):
             if isinstance(each, Function):
                 self._pass(each.scope, each.self_, arguments)
                 return
@@ -119,6 +118,11 @@ class Solver:
     def functions(self, file: int, number: int) -> Iterator[Value]:
         """Yield what a site calls, and what the builtin functions that it calls call in their turn."""
         site = self.flows[file].sites[number]
+        yield from self._called(file, site)
+        if site.kind == "call":
+            yield from (each for each, _ in self.values.calls.onward(file, site, self.values.of(file, site.function)))
+
+    def _called(self, file: int, site: Site) -> Iterator[Value]:
         called = self.values.of(file, site.function)
         if site.kind in {"iter", "with"}:
             yield from self._protocol(site.kind, called)
@@ -126,12 +130,10 @@ class Solver:
         for value in called:
             if site.kind != "raise" or not isinstance(value, External):
                 yield value
-            if isinstance(value, External) and value.path.removeprefix("builtins.") in _CALLS_BACK:
-                for _, term in site.arguments:
-                    yield from (each for each in self.values.of(file, term) if isinstance(each, Function))
 
     def _protocol(self, kind: SiteKind, over: Values) -> Iterator[Value]:
-        names = ("__iter__",) if kind == "iter" else ("__enter__", "__exit__")
+        words = self.values.words
+        names = (words.iterator,) if kind == "iter" else ("__enter__", "__exit__")
         for value in over:
             if isinstance(value, Instance):
                 for name in names:
@@ -140,4 +142,4 @@ class Solver:
                     if kind == "iter":
                         for made in self.values.calls.called(found):
                             if isinstance(made, Instance):
-                                yield from self.values.attribute(made, "__next__")
+                                yield from self.values.attribute(made, words.following)

@@ -1,7 +1,7 @@
 import pytest
 
 from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
-from tests.support.graphs import dotted, python_solver
+from tests.support.graphs import dotted, solved
 
 CODE = """
 class A:
@@ -28,7 +28,7 @@ def g(): pass
 
 
 def found(line: int) -> list[Edge | Unresolved]:
-    solver = python_solver({"m.py": CODE})
+    solver = solved({"m.py": CODE})
     return [each for each in Edges(solver).of(0) if each.line == line]
 
 
@@ -56,6 +56,6 @@ def test_a_call_of_which_nothing_is_known_is_kept_as_such(line: int, name: str) 
 
 
 def test_a_call_by_name_is_certain() -> None:
-    solver = python_solver({"m.py": CODE})
+    solver = solved({"m.py": CODE})
     edges = [each for each in Edges(solver).of(0) if isinstance(each, Edge) and each.line == 13]
     assert {(dotted(solver, each.target or 0), each.how) for each in edges} == {("m.A", "name"), ("m.A.rest", "type")}

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.support.graphs import calls, edges, python_solver
+from tests.support.graphs import calls, edges, solved
 
 TWO = "def f(): pass\ndef g(): pass\n"
 
@@ -177,7 +177,7 @@ def test_names_of_what_stands_outside_come_with_their_module() -> None:
 
 
 def test_what_is_nested_too_deeply_is_said_and_the_rest_is_followed() -> None:
-    solver = python_solver({"m.py": f"{TWO}a = {'(' * 500}f{')' * 500}\ng()\n"})
+    solver = solved({"m.py": f"{TWO}a = {'(' * 500}f{')' * 500}\ng()\n"})
     assert solver.values.flows[0].cut
     assert [edge.line for edge in edges(solver)] == [4]
 
@@ -200,4 +200,4 @@ def test_what_is_nested_too_deeply_is_said_and_the_rest_is_followed() -> None:
     ],
 )
 def test_hostile_code_is_read_to_its_end(code: str) -> None:
-    edges(python_solver({"m.py": code}))
+    edges(solved({"m.py": code}))

@@ -1,0 +1,55 @@
+"""How each family of languages calls what the solver asks for."""
+
+from dataclasses import dataclass
+from typing import Final
+
+_BUILTINS: Final = (str, bytes, list, dict, set, tuple, int, float)
+_EVERYWHERE: Final = frozenset({
+    "close", "read", "write", "flush", "start", "stop", "run", "open", "send", "wait", "put", "submit", "result", "cancel",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The names that a family of languages gives to what it calls by itself."""
+
+    constructor: str
+    iterator: str
+    following: str  # of an iterator: what gives the next thing
+    builtins: str  # stands before the names that nothing binds
+    common: frozenset[str]  # names of methods that too many things have
+    teaches: frozenset[str] = frozenset()  # functions outside that change what they are given
+
+
+PYTHON: Final = Words(
+    constructor="__init__",
+    iterator="__iter__",
+    following="__next__",
+    builtins="builtins",
+    common=_EVERYWHERE | {name for kind in _BUILTINS for name in dir(kind)},
+)
+
+JAVASCRIPT: Final = Words(
+    constructor="new()",
+    iterator="[Symbol.iterator]",
+    following="next",
+    builtins="globals",
+    common=_EVERYWHERE | frozenset({
+        "add", "addEventListener", "addListener", "all", "any", "append", "appendChild", "apply", "at", "bind", "call",
+        "catch", "charAt", "charCodeAt", "clear", "clone", "concat", "constructor", "copy", "createElement", "delete",
+        "destroy", "dispatchEvent", "emit", "end", "endsWith", "entries", "error", "every", "exec", "fill", "filter",
+        "finally", "find", "findIndex", "findLast", "flat", "flatMap", "forEach", "format", "from", "get", "getItem",
+        "has", "hasOwnProperty", "includes", "indexOf", "info", "init", "insert", "join", "json", "keys", "lastIndexOf",
+        "length", "listen", "log", "map", "match", "matchAll", "next", "of", "off", "on", "once", "padEnd", "padStart",
+        "parse", "pause", "pipe", "pop", "post", "push", "querySelector", "race", "reduce", "reduceRight", "reject",
+        "remove", "removeChild", "removeEventListener", "removeListener", "render", "repeat", "replace", "replaceAll",
+        "reset", "resolve", "resume", "reverse", "save", "search", "set", "setItem", "shift", "slice", "some", "sort",
+        "splice", "split", "startsWith", "status", "stringify", "subscribe", "substr", "substring", "test", "text", "then",
+        "throw", "toFixed", "toISOString", "toJSON", "toLocaleString", "toLowerCase", "toString", "toUpperCase", "trim",
+        "trimEnd", "trimStart", "type", "unshift", "update", "use", "valueOf", "values", "warn",
+    }),
+    teaches=frozenset({
+        "globals.Object.assign", "globals.Object.setPrototypeOf", "util.inherits", "inherits", "merge-descriptors",
+        "lodash.assign", "lodash.extend", "object-assign",
+    }),
+)  # fmt: skip
