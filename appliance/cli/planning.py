@@ -91,7 +91,7 @@ def lacking(models: Collection[str], *, catalog: Catalog) -> Iterator[str]:
     if not any(model.purpose == "answers" for model in named):
         small = [model.name for model in named if model.role == "chat" and model.engine != "none"]
         yield (
-            f"no model in this bundle is made for answers, so with default settings these are evidence without prose:"
+            f"no model in this bundle is made for answers, so with default settings answers are evidence without prose:"
             f" add --model {best.name}, or set chat.model on the hosts to {' or '.join([*small, 'none'])}."
         )
     if embedder not in models:

@@ -49,8 +49,9 @@ def skellig(*argv: str, cwd: Path) -> None:
 
 def test_an_image_keeps_its_id_from_podman_through_a_bundle_to_podman(image: str, tmp_path: Path) -> None:
     skellig("keys", "keys", cwd=tmp_path)
+    trees = ("--ansible", str(podman.ROOT / "ansible"), "--licences", str(podman.ROOT / "LICENSE"))
     for out in ("one", "two"):
-        skellig("build", "--image", NAME, "--version", "0.0.1", "--keys", "keys", out, cwd=tmp_path)
+        skellig("build", "--image", NAME, "--version", "0.0.1", "--keys", "keys", *trees, out, cwd=tmp_path)
     trust = ("--trust", "trust", "--key", "keys/minisign.pub")
     skellig("apply", "one", "--to", "bundles", *trust, cwd=tmp_path)
     current = tmp_path / "bundles" / "current"
