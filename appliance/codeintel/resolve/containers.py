@@ -118,6 +118,18 @@ class Containers:
         file = bisect_right(self._values.first_term, value.term) - 1
         return file, self._values.flows[file].terms[value.term - self._values.first_term[file]]
 
+    def member(self, value: Container, key: str) -> Values:
+        """Return what stands in an object at *key*: of what was put there by just this key, else of what may be anywhere."""
+        file, term = self._made(value)
+        found = [
+            self._values.of(file, held)
+            for at, held in zip(term.items[::2], term.items[1::2], strict=True)
+            if at and held and any(isinstance(each, Constant) and each.text == key for each in self._values.of(file, at))
+        ]
+        if Constant(key) in self._values.cells.read(("keys", value.term)):
+            found.append(self._values.cells.read(("item", value.term, key)))
+        return self._values.union(found) or self._held(value, {key})
+
     def _held(self, value: Container, keys: set[str]) -> Values:
         file, term = self._made(value)
         if value.start:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from appliance.codeintel.flow import Op, Site, SiteKind
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Site, SiteKind
 from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method
@@ -56,8 +56,13 @@ class Edges:
             scope = self._values.scope(number)
             if PROPERTIES & set(scope.marks):
                 self._properties.add(scope.name)
-            if scope.kind == "function" and self._values.owner(number) is not None and scope.name not in common:
+            if scope.kind == "function" and self._is_method(number) and scope.name not in common:
                 self._methods[scope.name].append(number)
+
+    def _is_method(self, number: int) -> bool:
+        params = self._values.scope(number).params
+        in_object = bool(params) and params[0].name == RECEIVER and params[0].default != UNKNOWN
+        return in_object or self._values.owner(number) is not None
 
     def of(self, file: int) -> Iterator[Edge | Unresolved]:
         """Yield every call in *file*, once for each place and target, and after that what is read of properties."""

@@ -81,9 +81,11 @@ class JavaScript(Evaluator):
         return found | self._through(value, name, above - {value})
 
     def _of_object(self, value: Container, name: str) -> Values:
-        found = self.containers.item(value, {f"str:{name}"}) | self._behind(value, name)
-        spread = self.union(self.containers.spread(value))
-        return found | self._through(value, name, spread - {value}) if spread else found
+        found = self.containers.member(value, f"str:{name}") | self._behind(value, name)
+        spread = self.union(self.containers.spread(value)) - {value}
+        if spread:
+            found |= self._through(value, name, spread)
+        return found or self.union(self.attribute(each, name) for each in spread if isinstance(each, External))
 
     def _behind(self, value: Value, name: str) -> Values:
         """Return *name* of what was mixed into *value* or put behind it."""

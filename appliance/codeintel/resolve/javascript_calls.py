@@ -36,7 +36,7 @@ _ITSELF: Final = frozenset({
 })  # fmt: skip
 _KINDS: Final = {"list": "Array", "pair": "Array", "map": "Map", "pairs": "Map", "dict": "Object", "Function": "Function"}
 _FIRST: Final = frozenset({
-    "globals.Object.assign", "globals.Object.create", "globals.Object.freeze", "globals.Object.seal",
+    "globals.Object.assign", "globals.Object.freeze", "globals.Object.seal",
     "globals.Object.defineProperty", "globals.Object.setPrototypeOf", "globals.Array.from", "globals.Promise.resolve",
     "globals.Promise.all", "globals.Promise.race", "globals.Promise.any", "globals.structuredClone", "merge-descriptors",
     "lodash.assign", "lodash.extend", "object-assign",

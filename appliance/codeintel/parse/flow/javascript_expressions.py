@@ -73,7 +73,10 @@ class Expressions(Names, ABC):
             if required:
                 return required
         callee = self.builder.term(Op.ATTR, self._super(node), text="new()") if kind == "super" else self.read(function)
-        site = self.builder.site("call", self.scope, callee, self.line(node, function), self._arguments(given))
+        arguments = self._arguments(given)
+        site = self.builder.site("call", self.scope, callee, self.line(node, function), arguments)
+        if arguments and kind == "member_expression" and self.text(function) == "Object.create":
+            return self._made("dict", node, [arguments[0][1], UNKNOWN])  # an object in front of another
         if self.env.paths:
             receiver = function.child_by_field_name("object") if function and kind == "member_expression" else None
             for each in [receiver, *(given.named_children if given else [])]:

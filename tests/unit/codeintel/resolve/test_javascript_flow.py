@@ -112,8 +112,8 @@ CASES = {
         "m -> m.A, m -> m.b, m.b -> m.c",
     ),
     "a prototype behind a prototype": (
-        "function A() {} A.prototype.a = f; function B() { A.call(this) } B.prototype = Object.create(A.prototype); "
-        "new B().a()",
+        ("function A() {} A.prototype.a = f; function B() { A.call(this) } B.prototype = Object.create(A.prototype); "
+        "new B().a()"),
         "m -> m.B, m -> m.f, m.B -> m.A",
     ),
     "util.inherits": (
