@@ -62,8 +62,7 @@ def build(
     Raise `Conflict` if *out* exists, `DiskFull` before a byte is written, `InvalidInput` where no host would take it; what
     fails or is interrupted leaves nothing.
     """
-    layout.check_version(recipe.version)
-    check_new(out)
+    check_new(out, version=recipe.version)
     files = sorted(_gathered(recipe.trees))
     _check_twins([name for name, _ in files])
     sources = [recipe.image, *(path for model in recipe.models for path, _ in model.files), *(path for _, path in files)]
@@ -85,8 +84,9 @@ def build(
     return manifest
 
 
-def check_new(out: Path) -> None:
-    """Raise `Conflict` if something is at *out*."""
+def check_new(out: Path, *, version: str) -> None:
+    """Raise `InvalidInput` unless *version* is one, `Conflict` if something is at *out*."""
+    layout.check_version(version)
     if out.exists() or out.is_symlink():
         raise Conflict(f"{out} exists already.", remedy="Name a new folder: a bundle is never changed.", path=str(out))
 

@@ -106,8 +106,7 @@ def build(  # noqa: PLR0913 - one argument for each option
     It holds image, models, playbooks and documents, all signed. The time of the build is SOURCE_DATE_EPOCH where that is
     set; the same inputs and keys then make the same bytes.
     """
-    layout.check_version(version)
-    building.check_new(out)
+    building.check_new(out, version=version)
     outside = _outside(trees)
     built, signers, chosen = _built(), _signers(keys_folder), list(_models(flags, models, store))
     with carry.stoppable(), _archive(image, near=out, version=version, built=built) as (archive, inside):
