@@ -103,8 +103,7 @@ def build(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Build a bundle in the new folder OUT.
 
-    It holds image, models, playbooks and documents, all signed. The time of the build is SOURCE_DATE_EPOCH where that is
-    set; the same inputs and keys then make the same bytes.
+    It holds image, models, playbooks and documents, all signed; its time is SOURCE_DATE_EPOCH where that is set.
     """
     building.check_new(out, version=version)
     outside = _outside(trees)
