@@ -6,7 +6,7 @@ flow inside a function worked out beforehand: a term is what a variable holds wh
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, Literal
 
@@ -53,6 +53,9 @@ class Term(msgspec.Struct, frozen=True, array_like=True, gc=False):
     items: tuple[int, ...] = ()
 
 
+Row = tuple[int, int, int, str, str, tuple[int, ...]]
+"""A term on its way: the members of a `Term`."""
+
 _ROW: Final = struct.Struct("<Biiii")
 
 
@@ -64,15 +67,12 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
     items: dict[int, tuple[int, ...]]
 
     @classmethod
-    def of(cls, terms: Iterable[Term]) -> "Terms":
-        """Return *terms*, packed."""
+    def of(cls, rows: Sequence[Row]) -> "Terms":
+        """Return *rows*, packed."""
         texts: dict[str, int] = {}
-        rows, items = bytearray(), {}
-        for number, (op, a, b, text, name, each) in enumerate(map(msgspec.structs.astuple, terms)):
-            rows += _ROW.pack(op, a, b, texts.setdefault(text, len(texts)), texts.setdefault(name, len(texts)))
-            if each:
-                items[number] = each
-        return cls(bytes(rows), tuple(texts), items)
+        pack, place = _ROW.pack, texts.setdefault
+        packed = [pack(op, a, b, place(text, len(texts)), place(name, len(texts))) for op, a, b, text, name, _ in rows]
+        return cls(b"".join(packed), tuple(texts), {number: row[5] for number, row in enumerate(rows) if row[5]})
 
     def __len__(self) -> int:
         """Return how many there are."""

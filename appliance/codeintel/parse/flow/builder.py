@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Param, Read, ScopeKind, Site, SiteKind, Store, Term, Terms
+from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Param, Read, Row, ScopeKind, Site, SiteKind, Store, Terms
 
 _MOST_JOINED = 64  # a variable that may hold more things than that tells nobody anything
-_Row = tuple[int, int, int, str, str, tuple[int, ...]]
 
 
 @dataclass(slots=True)
@@ -35,8 +34,8 @@ class Builder:
     """Collects the flow of one blob."""
 
     def __init__(self) -> None:
-        self._rows: list[_Row] = [(Op.UNKNOWN, 0, 0, "", "", ())]
-        self._known: dict[_Row, int] = {self._rows[0]: UNKNOWN}
+        self._rows: list[Row] = [(Op.UNKNOWN, 0, 0, "", "", ())]
+        self._known: dict[Row, int] = {self._rows[0]: UNKNOWN}
         self.scopes: list[OpenScope] = []
         self.sites: list[Site] = []
         self.stores: list[Store] = []
@@ -132,12 +131,12 @@ class Builder:
             self.join(scope.yields), scope.bases, scope.marks, scope.generator,
         )  # fmt: skip
 
-    def _placed(self, row: _Row) -> Term:
+    def _placed(self, row: Row) -> Row:
         op, scope, _, name, _, _ = row
         if op != Op.READ:
-            return Term(*row)
+            return row
         holder = self._holder(scope, name)
-        return Term(Op.BUILTIN, text=name) if holder < 0 else Term(Op.READ, a=holder, text=name)
+        return (Op.BUILTIN, 0, 0, name, "", ()) if holder < 0 else (Op.READ, holder, 0, name, "", ())
 
     def _holder(self, scope: int, name: str) -> int:
         """Return the scope whose *name* is read in *scope*, or -1: a class's names are its own alone."""

@@ -13,11 +13,13 @@ from appliance.codeintel.parse.flow.env import Env
 _DEEPEST: Final = 120  # calls of this module's functions, about three a level
 _LONGEST_KEY: Final = 60
 _LONGEST_START: Final = 9
+_PARTS_OF_STRING: Final = 3
 _LONGEST_SHOWN: Final = 64  # items of a container
 _SCALARS: Final = {
     "float": "float", "true": "bool", "false": "bool", "none": "None", "ellipsis": "ellipsis", "not_operator": "bool",
     "comparison_operator": "bool",
 }  # fmt: skip
+_LITERALS: Final = frozenset({"integer", "float", "true", "false", "none"})
 _DISPLAYS: Final = {"list": "list", "tuple": "tuple", "set": "set", "expression_list": "tuple", "pattern_list": "tuple"}
 _COMPREHENSIONS: Final = {
     "list_comprehension": "list", "set_comprehension": "set", "generator_expression": "list",
@@ -193,10 +195,13 @@ class Expressions(ABC):
     def _display(self, node: Node) -> int:
         items: list[int] = []
         place = 0
-        for child in node.named_children:
-            if child.type == "comment":
+        children = node.named_children
+        long = len(children) > _LONGEST_SHOWN
+        for child in children:
+            kind = child.type
+            if kind == "comment" or (long and kind in _LITERALS):
                 continue
-            if child.type == "list_splat":
+            if kind == "list_splat":
                 items += (UNKNOWN, self.builder.term(Op.ITEM, self._inside(child), UNKNOWN))
                 place = -1
                 continue
@@ -217,7 +222,7 @@ class Expressions(ABC):
     def _made(self, kind: str, node: Node, items: list[int]) -> int:
         """Return the term of a container: of the place where it is made, so that what is put in later is told apart.
 
-        Of a long one only what is no constant is kept, at any place: tables of data are nothing that is called.
+        Of a long one only what is no literal is kept, at any place: tables of data are nothing that is called.
         """
         if len(items) > 2 * _LONGEST_SHOWN:
             kept = dict.fromkeys(value for value in items[1::2] if not self.builder.is_constant(value))
@@ -373,7 +378,12 @@ class Expressions(ABC):
 
 
 def _is_plain(node: Node) -> bool:
-    return all(child.type != "interpolation" for child in node.named_children)
+    """Return whether a string has nothing but its marks and at most one stretch of text."""
+    parts = node.named_child_count
+    if parts != _PARTS_OF_STRING:
+        return parts < _PARTS_OF_STRING
+    text = node.named_child(1)
+    return text is not None and text.type == "string_content"
 
 
 def first(node: Node) -> Node | None:
