@@ -75,6 +75,17 @@ def test_the_version_that_runs_is_mended_by_its_bundle(
 
 
 @pytest.mark.parametrize("way", BACK)
+def test_a_version_that_is_gone_altogether_is_brought_back_by_its_bundle(
+    kept: Host, second: Path, third: Path, way: Back
+) -> None:
+    way(kept, third)
+    before = state(kept)
+    shutil.rmtree(versions(kept) / "2.0.0")
+    assert kept.apply(second).changed
+    assert state(kept) == before
+
+
+@pytest.mark.parametrize("way", BACK)
 def test_a_bundle_that_mends_is_verified_as_one_and_no_other_is(
     kept: Host, bundle: Path, second: Path, third: Path, way: Back
 ) -> None:
