@@ -1,10 +1,10 @@
 """What lists, dictionaries and their like hold, and what is got from things by ``[]``, ``for`` and ``with``."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from appliance.codeintel.flow import Term
+from appliance.codeintel.flow import Op, Term
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.values import (
     Class,
@@ -31,6 +31,7 @@ class Containers:
 
     def __init__(self, evaluator: "Evaluator") -> None:
         self._values = evaluator
+        self._shapes: dict[int, dict[str, list[int]]] = {}
 
     def keys(self, values: Values) -> set[str]:
         """Return the keys that *values* are, with `ANY` for one that cannot be told.
@@ -104,12 +105,24 @@ class Containers:
             return frozenset((of,))
         return frozenset((Container(of.term, "list", of.start),)) if method.name == "values" else NOTHING
 
-    def spread(self, value: Container) -> Iterator[Values]:
-        """Yield what was spread into an object when it was made: its keys without a value."""
-        file, term = self._made(value)
-        for key, held in zip(term.items[::2], term.items[1::2], strict=True):
-            if key and not held:
-                yield self._values.of(file, key)
+    def spread(self, value: Container) -> Values:
+        """Return what was spread into an object when it was made: its keys without a value."""
+        file, _ = self._made(value)
+        return self._values.union(self._values.of(file, key) for key in self._shape(value).get(ANY, ()))
+
+    def _shape(self, value: Container) -> dict[str, list[int]]:
+        """Return the terms at each constant key of an object, and as `ANY` the keys that have no value."""
+        known = self._shapes.get(value.term)
+        if known is None:
+            file, term = self._made(value)
+            known = self._shapes[value.term] = {}
+            for key, held in zip(term.items[::2], term.items[1::2], strict=True):
+                at = self._values.flows[file].terms[key]
+                if at.op == Op.CONST and held:
+                    known.setdefault(at.text, []).append(held)
+                elif at.op != Op.CONST and key and not held:
+                    known.setdefault(ANY, []).append(key)
+        return known
 
     def _called(self, value: Value, name: str) -> Values:
         return self._values.calls.called(self._values.attribute(value, name))
@@ -120,12 +133,8 @@ class Containers:
 
     def member(self, value: Container, key: str) -> Values:
         """Return what stands in an object at *key*: of what was put there by just this key, else of what may be anywhere."""
-        file, term = self._made(value)
-        found = [
-            self._values.of(file, held)
-            for at, held in zip(term.items[::2], term.items[1::2], strict=True)
-            if at and held and any(isinstance(each, Constant) and each.text == key for each in self._values.of(file, at))
-        ]
+        file, _ = self._made(value)
+        found = [self._values.of(file, held) for held in self._shape(value).get(key, ())]
         if Constant(key) in self._values.cells.read(("keys", value.term)):
             found.append(self._values.cells.read(("item", value.term, key)))
         return self._values.union(found) or self._held(value, {key})

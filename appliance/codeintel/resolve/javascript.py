@@ -1,10 +1,8 @@
 """What JavaScript's terms can be, where that is another thing than in Python."""
 
-from collections.abc import Iterable
-
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Term
 from appliance.codeintel.resolve import outside
-from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.evaluate import Evaluator, some
 from appliance.codeintel.resolve.javascript_calls import JavaScriptCalls, unbound
 from appliance.codeintel.resolve.values import (
@@ -18,12 +16,15 @@ from appliance.codeintel.resolve.values import (
     Method,
     Module,
     Results,
+    Super,
     Value,
 )  # fmt: skip
 from appliance.codeintel.resolve.words import JAVASCRIPT
 
 _WHOLE = "="  # what `require` takes: all that a module gives
 _OF_FUNCTIONS = frozenset({"call", "apply", "bind"})
+_HAVE_MEMBERS = Container | Instance | Class | Function | Module | External
+_LONGEST = 48  # things behind one
 _KINDS = {"str": "String", "int": "Number", "number": "Number"}
 
 
@@ -49,59 +50,70 @@ class JavaScript(Evaluator):
                 return frozenset(self._bound(each, value) for each in self._found(value, name))
 
     def _found(self, value: Value, name: str) -> Values:
+        """Return what *name* is on *value* itself, else on what stands behind it."""
+        found = self._own(value, name)
+        if found or isinstance(value, Super):
+            return found
+        behind = self._chain(unbound(value))
+        if behind:
+            found = self.union(self._loose(each, name) for each in behind if not isinstance(each, External))
+            found = found or self.union(self.attribute(each, name) for each in behind if isinstance(each, External))
+        if not found and isinstance(value, Function) and name in _OF_FUNCTIONS:
+            return frozenset((Method(value, name),))
+        return found
+
+    def _own(self, value: Value, name: str) -> Values:
         match value:
+            case Function(scope) | Class(scope) if name == "prototype":
+                return frozenset((Instance(scope),))
             case Function(scope):
-                return self._of_function(Function(scope), name)
+                return self.stored("property", scope, name)
             case Class(scope):
-                if name == "prototype":
-                    return frozenset((Instance(scope),))
-                found = self.classes.member(scope, name, bound_to=None) | self._behind(value, name)
+                found = self.classes.member(scope, name, bound_to=None)
                 return frozenset(each for each in found if self._is_static(each))
+            case Instance(scope) if name == "constructor":
+                return frozenset((Class(scope) if self.scope(scope).kind == "class" else Function(scope),))
             case Instance(scope):
-                return self._of_instance(value, scope, name)
-            case Container(term):
-                return self._of_object(Container(term, "dict"), name)
+                found = self.classes.member(scope, name, bound_to=value)
+                return frozenset(each for each in found if not self._is_static(each, default=False))
+            case Container():
+                return self.containers.member(value, f"str:{name}")
             case _:
                 return super().attribute(value, name)
 
-    def _of_function(self, value: Function, name: str) -> Values:
-        if name == "prototype":
-            return frozenset((Instance(value.scope),))
-        found = self.stored("property", value.scope, name) | self._behind(value, name)
-        return frozenset((Method(value, name),)) if not found and name in _OF_FUNCTIONS else found
-
-    def _of_instance(self, value: Instance, scope: int, name: str) -> Values:
-        is_class = self.scope(scope).kind == "class"
-        if name == "constructor":
-            return frozenset((Class(scope) if is_class else Function(scope),))
-        found = self.classes.member(scope, name, bound_to=value) | self._behind(value, name)
-        if is_class:
-            return frozenset(each for each in found if not self._is_static(each, default=False))
-        above = self.stored("property", scope, "prototype") | self.stored("attribute", scope, "__proto__")
-        return found | self._through(value, name, above - {value})
-
-    def _of_object(self, value: Container, name: str) -> Values:
-        found = self.containers.member(value, f"str:{name}") | self._behind(value, name)
-        spread = self.union(self.containers.spread(value)) - {value}
-        if spread:
-            found |= self._through(value, name, spread)
-        return found or self.union(self.attribute(each, name) for each in spread if isinstance(each, External))
-
-    def _behind(self, value: Value, name: str) -> Values:
-        """Return *name* of what was mixed into *value* or put behind it."""
-        behind = self.cells.read(("behind", value)) - {value}
-        return self._through(value, name, behind) if behind else NOTHING
-
-    def _through(self, value: Value, name: str, others: Iterable[Value]) -> Values:
-        held = frozenset(each for each in others if isinstance(each, Container | Instance | Class | Function | Module))
-        if not held:
-            return NOTHING
-        found = self.cells.recall(
-            ("through", value, name, held), lambda: self.union(self.attribute(each, name) for each in held)
-        )
+    def _loose(self, value: Value, name: str) -> Values:
+        """Return what *name* is on *value* as it is seen from what *value* stands behind: not bound to it."""
+        found = self.attribute(value, name) if isinstance(value, Module) else self._own(value, name)
         return frozenset(
-            Function(each.scope) if isinstance(each, Function) and each.self_ in held else each for each in found
+            Function(each.scope) if isinstance(each, Function) and each.self_ == value else each for each in found
         )
+
+    def _chain(self, value: Value) -> Values:
+        """Return everything that stands behind *value*: what was spread or mixed into it, prototypes and theirs."""
+        return self.cells.recall(("chain", value), lambda: self._reached(value))
+
+    def _reached(self, value: Value) -> Values:
+        seen, waiting = {value}, [value]
+        while waiting and len(seen) < _LONGEST:
+            for each in self._next(waiting.pop()):
+                further = unbound(each)
+                if further not in seen and isinstance(further, _HAVE_MEMBERS):
+                    seen.add(further)
+                    waiting.append(further)
+        return frozenset(seen - {value})
+
+    def _next(self, value: Value) -> Values:
+        mixed = self.cells.read(("behind", value))
+        match value:
+            case Container(kind="dict"):
+                return mixed | self.containers.spread(value)
+            case Instance(scope) if self.scope(scope).kind == "class":
+                bases = self.union(self.of(self.scope_file[scope], base) for base in self.scope(scope).bases)
+                return mixed | {Instance(each.scope) for each in bases if isinstance(each, Function)}
+            case Instance(scope):
+                return mixed | self.stored("property", scope, "prototype") | self.stored("attribute", scope, "__proto__")
+            case _:
+                return mixed
 
     def _is_static(self, value: Value, *, default: bool = True) -> bool:
         """Return whether a member belongs to its class itself; *default* for what can belong to either."""
@@ -127,7 +139,7 @@ class JavaScript(Evaluator):
             whole = self.of(file, names["export ="])
             return whole if name in {_WHOLE, "default"} else self.union(self.attribute(each, name) for each in whole)
         if name in {_WHOLE, "default"}:
-            return frozenset((value,)) if name == _WHOLE else NOTHING
+            return frozenset((value,)) if name == _WHOLE else frozenset()
         return self.name(scope, key, seen=frozenset((-1,)))
 
     def _taken(self, file: int, term: Term) -> Values:
