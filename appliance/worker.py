@@ -13,11 +13,11 @@ from appliance.base import log
 from appliance.base.budget import Deadline
 from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.build.graphing import GraphBuilder
-from appliance.codeintel.build.pipeline import Indexer, facts_recipe
+from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.graph import graph_recipe
+from appliance.codeintel.store.graph import GRAPH_RECIPE
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
 from appliance.intake import Intake
@@ -38,7 +38,7 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     """Return what works on each kind of job."""
     limits = services.settings.index
     indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
-    graphs = GraphBuilder(services.registry, paths=services.paths, facts_recipe=facts_recipe(limits))
+    graphs = GraphBuilder(services.registry, paths=services.paths, limits=limits)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
     def index(context: JobContext) -> None:
@@ -139,8 +139,7 @@ def _mend_behind(services: Services, generation: Generation, *, again: bool) -> 
         if _may(services, "index", repo, again=again):
             services.index(repo)  # this version finds more; graph and vectors come after it
         return
-    wanted = graph_recipe(facts_recipe(services.settings.index))
-    stale = generation.graph is None or generation.graph.info.recipe != wanted
+    stale = generation.graph is None or generation.graph.info.recipe != GRAPH_RECIPE
     if stale and _may(services, "graph", repo, again=again):
         services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
     missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)

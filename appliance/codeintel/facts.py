@@ -72,7 +72,6 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     imports: tuple[Import, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     problem: str = ""
-    flow: bytes = b""  # a packed `flow.Flow`, for a language whose values are followed: most readers want none of it
 
 
 class BlobTask(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -1,6 +1,6 @@
 """The grapher: cached flows in, the graph of one generation out.
 
-It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB RECIPE``) for the reasons that
+It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB``) for the reasons that
 `build.writer` is one, and speaks as that one does.
 """
 
@@ -9,28 +9,23 @@ import os
 import sqlite3
 import sys
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.build import running
-from appliance.codeintel.flow import Flow, unpack_flow
+from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.edges import Edge, Edges
-from appliance.codeintel.resolve.modules import Modules
-from appliance.codeintel.resolve.solve import Solver
-from appliance.codeintel.store.code import unpack_facts
-from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GraphInfo, graph_recipe
+from appliance.codeintel.resolve.families import FAMILIES, Family
+from appliance.codeintel.store.flows import FlowStore
+from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIPE, GraphInfo
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
-from appliance.errors import StoreCorrupt
 
-FOLLOWED: Final = ("python",)  # languages whose values are followed
 _ROWS: Final = 10_000
 Tell = Callable[[int, int], None]
 
@@ -44,59 +39,69 @@ class _Part:
     flow: Flow
 
 
-def build(folder: Path, *, project_db: Path, facts_recipe: str, tell: Tell) -> GraphInfo:
+def build(folder: Path, *, project_db: Path, tell: Tell) -> GraphInfo:
     """Write the graph of the generation in *folder* and return what it holds. Nothing is synced yet."""
-    with closing(connect_immutable(folder / "generation.db")) as generation:
-        parts = list(_parts(generation, project_db, facts_recipe))
-        solver = Solver([part.flow for part in parts], Modules([part.path for part in parts]))
-        solver.solve(tell)
-        places = _Places(generation, parts)
-    edges = Edges(solver)
     aside = folder / GRAPH_ASIDE
     aside.unlink(missing_ok=True)
-    with storage_errors(folder), store_errors(aside), closing(sqlite3.connect(aside, isolation_level=None)) as db:
+    with (
+        closing(connect_immutable(folder / "generation.db")) as generation,
+        storage_errors(folder),
+        store_errors(aside),
+        closing(sqlite3.connect(aside, isolation_level=None)) as db,
+    ):
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GRAPH)
-        counts = _write(db, edges, places, files=len(parts))
+        solved = [_solved(db, generation, project_db, family, tell) for family in FAMILIES]
         db.executescript(GRAPH_INDEXES)
+        counts = {table: _count(db, table) for table in ("edges", "outside", "unresolved")}
+        candidates = _count(db, "edges WHERE how = 'candidate'")
     aside.replace(folder / GRAPH_NAME)
     return GraphInfo(
-        recipe=graph_recipe(facts_recipe),
-        files=len(parts),
-        edges=counts["edges"],
-        candidates=counts["candidates"],
-        outside=counts["outside"],
-        unresolved=counts["unresolved"],
-        cut=sum(part.flow.cut for part in parts),
-        settled=solver.settled,
+        recipe=GRAPH_RECIPE,
+        files=sum(each.files for each in solved),
+        skipped=sum(each.skipped for each in solved),
+        candidates=candidates,
+        cut=sum(each.cut for each in solved),
+        settled=all(each.settled for each in solved),
+        **counts,
     )
 
 
-def _parts(generation: sqlite3.Connection, project_db: Path, facts_recipe: str) -> Iterator[_Part]:
-    uri = f"{project_db.absolute().as_uri()}?mode=ro"
-    with store_errors(project_db), closing(sqlite3.connect(uri, uri=True)) as project:
-        marks = ",".join("?" * len(FOLLOWED))
-        rows = generation.execute(
-            f"SELECT id, path, blob, hint FROM files WHERE language IN ({marks}) ORDER BY id",  # noqa: S608 - marks alone
-            FOLLOWED,
-        )
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """How the files of one family of languages went."""
+
+    files: int
+    skipped: int
+    cut: int
+    settled: bool
+
+
+def _solved(db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, tell: Tell) -> _Solved:
+    found = list(_parts(generation, project_db, family.languages))
+    parts = [part for part in found if part is not None]
+    solver = family.solver([part.path for part in parts], [part.flow for part in parts])
+    solver.solve(tell)
+    _write(db, Edges(solver), _Places(generation, parts), files=len(parts))
+    return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
+
+
+def _count(db: sqlite3.Connection, what: str) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {what}").fetchone()[0])  # noqa: S608 - literals of this file
+
+
+def _parts(generation: sqlite3.Connection, project_db: Path, languages: Sequence[str]) -> Iterator[_Part | None]:
+    """Yield the files of *languages*, None for one whose syntax could not be used."""
+    marks = ",".join("?" * len(languages))
+    rows = generation.execute(
+        f"SELECT id, path, blob, hint FROM files WHERE language IN ({marks}) ORDER BY id",  # noqa: S608 - marks alone
+        tuple(languages),
+    )
+    with closing(FlowStore(project_db)) as flows:
         for number, path, blob, hint in rows:
-            found = project.execute(
-                "SELECT facts FROM blobs WHERE blob = ? AND hint = ? AND recipe = ?", (blob, hint, facts_recipe)
-            ).fetchone()
-            if found is None:
-                raise StoreCorrupt("The facts of an indexed file are missing.", remedy="Index the repository again.")
-            packed = unpack_facts(found[0]).flow
-            if packed:
-                yield _Part(number, os.fsdecode(path), _flow(packed))
-
-
-def _flow(packed: bytes) -> Flow:
-    try:
-        return unpack_flow(packed)
-    except msgspec.DecodeError as exc:
-        raise StoreCorrupt("Cached facts of a file cannot be read.", remedy="Index the repository again.") from exc
+            flow = flows.flow((blob, hint))
+            yield None if flow is None else _Part(number, os.fsdecode(path), flow)
 
 
 class _Places:
@@ -129,8 +134,7 @@ def _symbol(named: "list[tuple[int, int, int]] | tuple[()]", line: int) -> int |
     return next((number for start, end, number in reversed(named[:at]) if start <= line <= end), None)
 
 
-def _write(db: sqlite3.Connection, edges: Edges, places: _Places, *, files: int) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _write(db: sqlite3.Connection, edges: Edges, places: _Places, *, files: int) -> None:
     rows: dict[str, list[tuple[object, ...]]] = {"edges": [], "outside": [], "unresolved": []}
     db.execute("BEGIN")
     for file in range(files):
@@ -142,14 +146,10 @@ def _write(db: sqlite3.Connection, edges: Edges, places: _Places, *, files: int)
                 rows["outside"].append((source, each.external, each.line, each.kind))
             elif places.own[each.target]:
                 rows["edges"].append((places.of[each.target], source, each.line, each.kind, each.how, each.confidence))
-                counts["candidates"] += each.how == "candidate"
         if sum(map(len, rows.values())) > _ROWS:
             _flush(db, rows)
     _flush(db, rows)
     db.execute("COMMIT")
-    for table in rows:
-        counts[table] = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - one of three
-    return counts
 
 
 def _flush(db: sqlite3.Connection, rows: dict[str, list[tuple[object, ...]]]) -> None:
@@ -161,11 +161,9 @@ def _flush(db: sqlite3.Connection, rows: dict[str, list[tuple[object, ...]]]) ->
 
 def main() -> int:
     """Do what the arguments say; return the exit status."""
-    folder, project_db, facts_recipe = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    folder, project_db = Path(sys.argv[1]), Path(sys.argv[2])
     gc.disable()  # it makes millions of small objects and ends soon
-    return running.serve(
-        folder, lambda tell: running.Said(graph=build(folder, project_db=project_db, facts_recipe=facts_recipe, tell=tell))
-    )
+    return running.serve(folder, lambda tell: running.Said(graph=build(folder, project_db=project_db, tell=tell)))
 
 
 if __name__ == "__main__":

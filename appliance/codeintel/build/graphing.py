@@ -1,18 +1,29 @@
-"""Gives a published generation its graph, behind it."""
+"""Gives a published generation its graph, behind it: first the flows of blobs that were never followed, then the graph."""
 
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from typing import Final
 
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
 from appliance.codeintel.build import running
+from appliance.codeintel.facts import BlobTask
 from appliance.codeintel.needs import Check, Progress
-from appliance.codeintel.registry import Registry
-from appliance.codeintel.store.code import CodeStore
-from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GraphInfo, graph_recipe
+from appliance.codeintel.parse.flow.languages import FRONT_ENDS
+from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.store.code import CodeStore, Published
+from appliance.codeintel.store.flows import FlowStore, Key
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIPE, GraphInfo
+from appliance.config import Index
 from appliance.errors import NotFound, StorageFault
-from appliance.ids import RepoId
+from appliance.ids import BlobId, RepoId
 
-_PROGRAM = "appliance.codeintel.build.grapher"
+_PROGRAM: Final = "appliance.codeintel.build.grapher"
+_COMMIT_ROWS: Final = 200  # a killed process loses at most these
 
 _log = get("codeintel.graph")
 
@@ -20,38 +31,82 @@ _log = get("codeintel.graph")
 class GraphBuilder:
     """Makes graphs. One `build` of a repo at a time."""
 
-    def __init__(self, registry: Registry, *, paths: DataPaths, facts_recipe: str) -> None:
+    def __init__(self, registry: Registry, *, paths: DataPaths, limits: Index) -> None:
         self._registry = registry
         self._paths = paths
-        self._facts_recipe = facts_recipe
-        self._recipe = graph_recipe(facts_recipe)
+        self._limits = limits
 
     def build(self, repo: RepoId, *, progress: Progress, check: Check) -> GraphInfo:
-        """Give the published generation of *repo* its graph, unless it has one of this recipe, and return what that holds.
+        """Give the published generation of *repo* its graph, unless it has one as it is made now, and return what it holds.
 
-        A generation that is published meanwhile gets its own. On any error readers keep what they have.
+        A generation that is published meanwhile gets its own. On any error readers keep what they have; flows that were
+        found stay found.
         """
         known = self._registry.repo(repo)
         with closing(CodeStore(self._paths.project(known.project))) as store:
             while True:
-                published = store.published(known.id)
-                if published is None:
-                    raise NotFound(f"The repository {known.name!r} is not indexed yet.", remedy="Index it first.", repo=repo)
+                published = _published(store, known)
                 info = store.graph(published.folder)
                 there = (store.paths.generations / published.folder / GRAPH_NAME).is_file()
-                if info is not None and there and info.recipe == self._recipe:
+                if info is not None and there and info.recipe == GRAPH_RECIPE:
                     return info
-                made = self._made(store, published.folder, progress=progress, check=check)
+                generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
+                with closing(self._registry.open(known)) as source:
+                    self._follow(generation, store, source, progress=progress, check=check)
+                made = _made(store, published.folder, progress=progress, check=check)
                 if store.publish_graph(published.folder, made):
                     _log.info("graph.published", repo=known.id, generation=published.generation, edges=made.edges)
 
-    def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
-        place = store.paths.generations / folder
-        arguments = (str(store.paths.db), self._facts_recipe)
-        try:
-            said = running.run(_PROGRAM, *arguments, folder=place, phase="graph", progress=progress, check=check)
-        finally:
-            (place / GRAPH_ASIDE).unlink(missing_ok=True)
-        if said.graph is None:
-            raise StorageFault("The program that makes a graph said nothing of what it made.")
-        return said.graph
+    def _follow(self, generation: Generation, store: CodeStore, source: Source, *, progress: Progress, check: Check) -> None:
+        """Find the flows of all blobs of *generation* that have none yet. One that cannot be read any more has none."""
+        with closing(FlowStore(store.paths.db)) as flows:
+            missing = _missing(generation, flows)
+            if not missing:
+                return
+            pool = ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits)
+            rows: list[tuple[Key, bytes]] = []
+            done = 0
+            with closing(pool):
+                for blob, flow in pool.flows(_tasks(source, missing)):
+                    rows.append(((blob, missing.pop(blob)[0]), flow))
+                    done += 1
+                    if len(rows) >= _COMMIT_ROWS:
+                        flows.put(rows)
+                        rows.clear()
+                        check()
+                        progress("follow", done, done + len(missing))
+            flows.put([*rows, *(((blob, hint), b"") for blob, (hint, _) in missing.items())])
+
+
+def _published(store: CodeStore, repo: Repo) -> Published:
+    published = store.published(repo.id)
+    if published is None:
+        raise NotFound(f"The repository {repo.name!r} is not indexed yet.", remedy="Index it first.", repo=repo.id)
+    return published
+
+
+def _missing(generation: Generation, flows: FlowStore) -> dict[BlobId, tuple[str, str]]:
+    """Return the blobs that nobody has followed yet, each with the language that its path suggests, and that path."""
+    files, known = generation.files, flows.known()
+    followed = (number for number, language in enumerate(files.languages) if language in FRONT_ENDS)
+    return {
+        files.blobs[number]: (files.hints[number], files.paths[number])
+        for number in followed
+        if (files.blobs[number], files.hints[number]) not in known
+    }
+
+
+def _tasks(source: Source, missing: Mapping[BlobId, tuple[str, str]]) -> Iterator[BlobTask]:
+    for blob, content in source.read(list(missing)):
+        yield BlobTask(blob, missing[blob][1], content)
+
+
+def _made(store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
+    place = store.paths.generations / folder
+    try:
+        said = running.run(_PROGRAM, str(store.paths.db), folder=place, phase="graph", progress=progress, check=check)
+    finally:
+        (place / GRAPH_ASIDE).unlink(missing_ok=True)
+    if said.graph is None:
+        raise StorageFault("The program that makes a graph said nothing of what it made.")
+    return said.graph

@@ -39,11 +39,6 @@ _TELL_EVERY = 1000  # files listed
 _log = get("codeintel.index")
 
 
-def facts_recipe(limits: Index) -> str:
-    """Return what the facts of a blob are found by under *limits*: with another recipe they are found anew."""
-    return f"{PARSER_VERSION}/{limits.max_line_bytes}"
-
-
 class Indexer:
     """Builds generations. One index of a project at a time: a second one raises `Conflict`."""
 
@@ -52,7 +47,7 @@ class Indexer:
         self._paths = paths
         self._limits = limits
         self._clock = clock
-        self._facts_recipe = facts_recipe(limits)
+        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
 

@@ -10,6 +10,7 @@ from appliance.base.log import get
 from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.vectors import prune
 from appliance.errors import DiskFull, StorageFault, StoreCorrupt
 from appliance.ids import ProjectId
@@ -20,13 +21,15 @@ _log = get("codeintel.tidy")
 
 
 def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None:
-    """Forget the facts of every blob that no generation holds; of all blobs when *project* has no repo any more.
+    """Forget facts and flow of every blob that no generation holds; facts of all blobs when *project* has no repo any more.
 
     What a repo that was never indexed has cached so far is parsed again. Raise `StoreCorrupt` if a published generation
     cannot be read: nothing is forgotten then.
     """
     used = {(blob, hint) for blob, hint, _ in _held(store)}
     gone = store.forget_facts(used=used, everything=not registry.repos(project))
+    with closing(FlowStore(store.paths.db)) as flows:
+        flows.forget(used=used)
     _log.info("tidy.facts", project=project, forgotten=gone)
     if gone:
         try:

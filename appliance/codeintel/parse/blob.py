@@ -4,11 +4,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from appliance.codeintel.facts import BlobFacts, BlobTask, Chunk, Encoding, Symbol
-from appliance.codeintel.flow import pack_flow
 from appliance.codeintel.parse.chunks import CODE, TEXT, Piece, Span, cut
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.parse.docs import first_comment_row
-from appliance.codeintel.parse.flow.python import python_flow
 from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
 from appliance.codeintel.parse.headings import headings
 from appliance.codeintel.parse.imports import imports
@@ -32,7 +30,7 @@ def facts(task: BlobTask) -> BlobFacts:
     if language not in LANGUAGES:
         return _by_lines(text, decoded.encoding, language, problem="")
     try:
-        root, captures = grammar(language).read(text.source)
+        captures = grammar(language).captures(text.source)
     except MalformedContent:
         return _by_lines(text, decoded.encoding, language, problem="parse-nest")
     found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
@@ -49,7 +47,6 @@ def facts(task: BlobTask) -> BlobFacts:
         references=tuple(references(language, captures, text, found.scopes)),
         imports=tuple(imports(language, captures, text)),
         chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes]),
-        flow=pack_flow(python_flow(root, text.source)) if language == "python" else b"",
     )
 
 

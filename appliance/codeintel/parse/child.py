@@ -9,8 +9,9 @@ import signal
 import sys
 
 from appliance.base.proc import ChildLimits
-from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.facts import BlobTask
 from appliance.codeintel.parse.blob import facts, facts_by_lines
+from appliance.codeintel.parse.flow.blob import flow
 from appliance.codeintel.parse.frames import READY, Work, decode_batch, encode_facts, frame, read_frame
 from appliance.ids import BlobId
 
@@ -29,14 +30,16 @@ def main(arguments: list[str]) -> None:
         for work in decode_batch(body):
             # Nobody handles this signal: the kernel ends the process, also in the middle of a parse.
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            answer = encode_facts(_answer(work))
+            answer = frame(_answer(work))
             signal.setitimer(signal.ITIMER_PROF, 0)
             _write(out.fileno(), answer)
 
 
-def _answer(work: Work) -> BlobFacts:
+def _answer(work: Work) -> bytes:
     task = BlobTask(BlobId(work.blob), os.fsdecode(work.path), work.content)
-    return facts_by_lines(task, problem=work.problem) if work.problem else facts(task)
+    if work.flow:
+        return b"" if work.problem else flow(task)
+    return encode_facts(facts_by_lines(task, problem=work.problem) if work.problem else facts(task))
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -14,9 +14,10 @@ READY: Final = b"\x00ready"
 
 
 class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A task as it travels: a path is bytes here, because msgpack's strings are UTF-8. ``problem``: go by lines alone.
+    """A task as it travels: a path is bytes here, because msgpack's strings are UTF-8.
 
-    ``deaths`` counts the processes that died while they were at it.
+    ``flow``: what is wanted is the blob's flow and not its facts. ``problem``: do without its syntax. ``deaths`` counts the
+    processes that died while they were at it.
     """
 
     blob: str
@@ -24,17 +25,18 @@ class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
     content: bytes
     problem: str = ""
     deaths: int = 0
+    flow: bool = False
 
     @classmethod
-    def of(cls, task: BlobTask) -> "Work":
+    def of(cls, task: BlobTask, *, flow: bool) -> "Work":
         """Return *task* ready to travel."""
-        return cls(task.blob, os.fsencode(task.path), task.content)
+        return cls(task.blob, os.fsencode(task.path), task.content, flow=flow)
 
     def after_death(self, problem: str) -> "Work":
         """Return what to do next: once more, because a process may die of something else, and then by lines."""
         deaths = self.deaths + 1
         again = deaths < 2 and problem != "parse-timeout"
-        return Work(self.blob, self.path, self.content, "" if again else problem, deaths)
+        return Work(self.blob, self.path, self.content, "" if again else problem, deaths, self.flow)
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -58,8 +60,8 @@ def decode_batch(body: bytes) -> list[Work]:
 
 
 def encode_facts(facts: BlobFacts) -> bytes:
-    """Return the frame that answers one task."""
-    return frame(_encoder.encode(facts))
+    """Return a child's answer to one task."""
+    return _encoder.encode(facts)
 
 
 def decode_facts(body: bytes) -> BlobFacts:

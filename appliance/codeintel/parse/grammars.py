@@ -48,15 +48,19 @@ class Grammar:
     parser: Parser
     query: Query
 
-    def read(self, source: bytes) -> tuple[Node, Captures]:
-        """Parse *source*, which is UTF-8, and return its tree and the captured nodes by the names that the query gives them.
+    def captures(self, source: bytes) -> Captures:
+        """Parse *source* as `root` does, and return the captured nodes by the names that the query gives them."""
+        return QueryCursor(self.query).captures(self.root(source))
 
-        Raise `MalformedContent` when its tree is deeper, or more torn, than any that somebody wrote.
+    def root(self, source: bytes) -> Node:
+        """Parse *source*, which is UTF-8, and return the root of its tree.
+
+        Raise `MalformedContent` when that is deeper, or more torn, than any that somebody wrote.
         """
         tree = self.parser.parse(source)
         if not _is_sane(tree.walk()):
             raise MalformedContent("The file is one deep nest, or no syntax at all.")
-        return tree.root_node, QueryCursor(self.query).captures(tree.root_node)
+        return tree.root_node
 
 
 @cache

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ _BATCH_TASKS = 100
 _PIPE: Final = 1 << 20
 _NOTHING = BlobFacts(language="text", encoding="utf-8", lines=0, problem="parse-crash")
 
-Result = tuple[BlobId, BlobFacts]
+_Answer = tuple[BlobId, bytes | None]  # None: nobody could say anything
 
 
 class ParserPool:
@@ -45,14 +45,25 @@ class ParserPool:
         self._idle = [_Child(limits, interpreter) for _ in range(workers)]
         self._all = tuple(self._idle)
 
-    def map(self, tasks: Iterable[BlobTask]) -> Iterator[Result]:
+    def map(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, BlobFacts]]:
         """Yield the facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
 
         A child that dies or overruns costs only the file that it was at: that one is tried once more unless it took too
         long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout". So the worst of files costs
         the processor seconds of the limits twice, and the start of two processes.
         """
-        source = iter(tasks)
+        with contextlib.closing(self._answers(Work.of(task, flow=False) for task in tasks)) as answers:
+            for blob, answer in answers:
+                yield blob, _NOTHING if answer is None else decode_facts(answer)
+
+    def flows(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, bytes]]:
+        """Yield the packed flow of each of *tasks* as `map` does facts; nothing for one that a child died of."""
+        with contextlib.closing(self._answers(Work.of(task, flow=True) for task in tasks)) as answers:
+            for blob, answer in answers:
+                yield blob, answer or b""
+
+    def _answers(self, work: Iterable[Work]) -> Generator[_Answer, None, None]:
+        source = iter(work)
         again: deque[Work] = deque()  # what a child did not get to
         busy: dict[int, _Child] = {}
         try:
@@ -86,14 +97,14 @@ class ParserPool:
             child.end()
 
 
-def _batch(source: Iterator[BlobTask], again: deque[Work]) -> list[Work]:
+def _batch(source: Iterator[Work], again: deque[Work]) -> list[Work]:
     batch: list[Work] = []
     size = 0
     while size < _BATCH_BYTES and len(batch) < _BATCH_TASKS:
         if again:
             work = again.popleft()
-        elif (task := next(source, None)) is not None:
-            work = Work.of(task)
+        elif (following := next(source, None)) is not None:
+            work = following
         else:
             break
         batch.append(work)
@@ -136,7 +147,7 @@ class _Child:
                 process.stdin.write(encode_batch(batch))
                 process.stdin.flush()
 
-    def collect(self) -> tuple[list[Result], list[Work]]:
+    def collect(self) -> tuple[list[_Answer], list[Work]]:
         """Take what the child has said: results, and after its end the work that somebody must do again."""
         data = self._read()
         self._buffer += data
@@ -151,7 +162,7 @@ class _Child:
         first, *rest = self._at
         self._at.clear()
         if first.problem and first.deaths > 2:  # not even by lines
-            return [*results, (BlobId(first.blob), _NOTHING)], rest
+            return [*results, (BlobId(first.blob), None)], rest
         return results, [first.after_death(first.problem or problem), *rest]
 
     def end(self) -> None:
@@ -201,14 +212,14 @@ class _Child:
             return os.read(self.output, _PIPE)
         return b""
 
-    def _results(self) -> Iterator[Result]:
+    def _results(self) -> Iterator[_Answer]:
         while len(self._buffer) >= LENGTH.size and self._at:
             (size,) = LENGTH.unpack_from(self._buffer)
             if len(self._buffer) < LENGTH.size + size:
                 return
             body = bytes(self._buffer[LENGTH.size : LENGTH.size + size])
             del self._buffer[: LENGTH.size + size]
-            yield BlobId(self._at.popleft().blob), decode_facts(body)
+            yield BlobId(self._at.popleft().blob), body
 
     def _bury(self) -> str:
         """End a process that died or overran and return the problem that this is for the file it was at."""

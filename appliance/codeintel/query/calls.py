@@ -21,11 +21,11 @@ from appliance.codeintel.query.draft import (
     stands_at,
 )  # fmt: skip
 from appliance.codeintel.questions import StructureQuery
+from appliance.codeintel.resolve.families import FOLLOWED
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import CallGraph, EdgeRow
 from appliance.codeintel.store.symbols import SymbolRow
 
-FOLLOWED = frozenset({"python"})
 _NO_CODE = frozenset({"text", "markdown"})
 _ASKED_OF = CALLABLES | CLASSES | {"property"}
 _MOST_DEFINITIONS = 3  # of one name of which the calls are listed
@@ -83,10 +83,21 @@ def unresolved(found: Found, graph: CallGraph) -> int:
     return graph.unresolved(_with_inner(found))
 
 
-def unfollowed(generation: Generation) -> str:
-    """Return which languages of *generation* calls are not followed in, "" if there is none."""
-    languages = sorted(set(generation.info.languages) - FOLLOWED - _NO_CODE)
-    return ", ".join(languages)
+def unfollowed(generation: Generation) -> list[str]:
+    """Return what of *generation* is not followed, or only in part."""
+    said = []
+    if languages := sorted(set(generation.info.languages) - {*FOLLOWED, *_NO_CODE}):
+        said.append(f"calls are not followed in {', '.join(languages)} yet.")
+    if generation.graph is None:
+        return ["its calls are still being followed.", *said]
+    info = generation.graph.info
+    if info.skipped:
+        said.append(f"{several(info.skipped, 'file')} could not be followed: their syntax cannot be used.")
+    if info.cut:
+        said.append(f"{several(info.cut, 'file')} could be followed in part only.")
+    if not info.settled:
+        said.append("there was more to learn when its graph was made: calls may be missing.")
+    return said
 
 
 def say_callers(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:

@@ -89,12 +89,7 @@ def _hit(call: Call, line: Citation) -> CallHit:
 
 def _missing(found: Sequence[Found], parts: Sequence[Part], direction: Direction) -> list[str]:
     """Return what the graph cannot know of *found*."""
-    said = []
-    for part in parts:
-        if part.generation.graph is None:
-            said.append(f"{part.repo.name}: its calls are still being followed.")
-        if languages := unfollowed(part.generation):
-            said.append(f"{part.repo.name}: calls are not followed in {languages} yet.")
+    said = [f"{part.repo.name}: {what}" for part in parts for what in unfollowed(part.generation)]
     for item in found:
         graph = item.code.generation.graph
         if graph is None:

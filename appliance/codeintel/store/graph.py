@@ -9,22 +9,23 @@ from typing import Final, Self
 import msgspec
 
 from appliance.base.sqlite import Guarded, connect_immutable
+from appliance.codeintel.flow import FLOW_VERSION
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
-_FORMAT: Final = 1  # of a graph: raise it when it, or what is found, changes, and every graph is made anew
-
-
-def graph_recipe(facts_recipe: str) -> str:
-    """Return what a graph made now from facts of *facts_recipe* is made by."""
-    return f"{_FORMAT}/{facts_recipe}"
+GRAPH_RECIPE: Final = f"1/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
 
 
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a graph holds. Counts are of calls by place and target; ``cut`` counts files that were followed in part only."""
+    """What a graph holds. Counts are of calls by place and target.
+
+    ``skipped`` counts the files of a language that is followed whose syntax could not be used, ``cut`` those that were
+    followed in part only.
+    """
 
     recipe: str
     files: int
+    skipped: int
     edges: int
     candidates: int
     outside: int

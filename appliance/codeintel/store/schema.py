@@ -50,6 +50,13 @@ CREATE TABLE unsure (
 ) WITHOUT ROWID;
 """,
     """
+CREATE TABLE flows (
+  blob TEXT NOT NULL,
+  hint TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  flow BLOB NOT NULL,
+  UNIQUE (blob, hint)
+);
 CREATE TABLE graphs (
   folder TEXT PRIMARY KEY,
   recipe TEXT NOT NULL,

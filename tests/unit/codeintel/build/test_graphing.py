@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from appliance.codeintel.build.graphing import GraphBuilder
-from appliance.codeintel.build.pipeline import facts_recipe
 from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
@@ -16,7 +15,6 @@ from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
-from appliance.config import Index
 from appliance.errors import Cancelled, NotFound
 from tests.support.indexing import IndexBench, silent
 from tests.support.repos import commit, make_repo
@@ -62,6 +60,8 @@ CODE: dict[str, bytes | str | None] = {
     "shop/prices.py": PRICES.lstrip(),
     "shop/cart.py": CART.lstrip(),
     "tests/test_cart.py": TEST.lstrip(),
+    "web/cart.ts": "import { gross } from './prices'\n\nexport function show(net: number) {\n  return gross(net)\n}\n",
+    "web/prices.ts": "export function gross(net: number) {\n  return net * 2\n}\n",
     "cmd/main.go": "package main\n\nfunc Start() { Start() }\n",
     "broken.py": "def half(:\n    gross(\n\ndef whole():\n    pass\n",
 }
@@ -72,7 +72,7 @@ class Graphs:
 
     def __init__(self, bench: IndexBench) -> None:
         self.bench = bench
-        self.builder = GraphBuilder(bench.registry, paths=bench.paths, facts_recipe=facts_recipe(Index()))
+        self.builder = GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits)
         self.generations = Generations(bench.registry, paths=bench.paths, clock=bench.clock)
 
     def build(self, repo: Repo) -> GraphInfo:
@@ -105,7 +105,7 @@ def repo(graphs: Graphs, tmp_path: Path) -> Repo:
 
 def test_who_calls_is_answered_with_each_place_code_before_tests(graphs: Graphs, repo: Repo) -> None:
     info = graphs.build(repo)
-    assert (info.files, info.settled, info.cut) == (4, True, 0)
+    assert (info.files, info.skipped, info.settled, info.cut) == (6, 0, True, 0)
     found = graphs.ask(repo, "who calls Price.total?")
     assert [sentence.text for sentence in found.sentences] == [
         "`Price.total` (method, shop/prices.py:7) is called at 2 places by 2 callers.",
@@ -122,7 +122,16 @@ def test_a_second_definition_of_a_name_has_its_own_callers(graphs: Graphs, repo:
     said = graphs.said(repo, "who calls gross")
     assert "`gross` (function, shop/prices.py:13) is called by nothing that could be followed." in said
     assert "`gross` (function, shop/prices.py:16) is called at 3 places by 3 callers." in said
-    assert said[-1] == "`test_add` calls it at tests/test_cart.py:5."
+    assert "`test_add` calls it at tests/test_cart.py:5." in said
+
+
+def test_languages_are_not_mixed(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    said = graphs.said(repo, "who calls web.prices.gross")
+    assert said == [
+        "`gross` (function, web/prices.ts:1) is called at 1 place by 1 caller.",
+        "`show` calls it at web/cart.ts:4.",
+    ]
 
 
 def test_a_class_is_called_where_one_is_made_also_at_the_top_of_a_file(graphs: Graphs, repo: Repo) -> None:

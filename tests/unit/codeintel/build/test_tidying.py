@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from appliance.codeintel.build.embedding import VectorFiller
+from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.store.code import CodeStore, unpack_facts
+from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.vectors import VectorStore
 from appliance.errors import StoreCorrupt
 from tests.support.indexed import Indexed, WordEmbedder
+from tests.support.indexing import go_on, silent
 from tests.support.repos import make_repo
 
 ONLY_THERE = "grapefruit"
@@ -49,6 +52,18 @@ def vectors(site: Indexed) -> set[str]:
         return {key.partition("/")[0] for batch in table.read() for key in batch.keys}
 
 
+def followed(site: Indexed) -> set[str]:
+    """Return the blobs whose flows are cached."""
+    with closing(FlowStore(site.paths.project(site.project).db)) as flows:
+        return {blob for blob, _ in flows.known()}
+
+
+def follow(site: Indexed) -> None:
+    graphs = GraphBuilder(site.registry, paths=site.paths, limits=site.limits)
+    for repo in site.registry.repos():
+        graphs.build(repo.id, progress=silent, check=go_on)
+
+
 def drop(site: Indexed, name: str) -> None:
     repo = site.registry.repo(name)
     site.registry.remove_repo(repo.id)
@@ -57,12 +72,14 @@ def drop(site: Indexed, name: str) -> None:
 
 def test_what_only_the_removed_repo_had_is_forgotten_and_what_others_use_is_kept(site: Indexed, tmp_path: Path) -> None:
     site.add(make_repo(tmp_path, {"other.py": "y = 2\n", "same.py": "x = 1\n"}, name="stays"), embedder=WordEmbedder())
+    follow(site)
     assert any(ONLY_THERE in words for _, words in facts(site))
-    assert len(facts(site)) == len(vectors(site)) == 3
+    assert len(facts(site)) == len(vectors(site)) == len(followed(site)) == 3
     drop(site, "gone")
     tidy(site)
     left = facts(site)
     assert len(left) == 2
+    assert followed(site) == {blob for blob, _ in left}
     assert not any(ONLY_THERE in words for _, words in left)
     assert vectors(site) == {blob for blob, _ in left}
     stays = site.registry.repo("stays")
@@ -71,9 +88,11 @@ def test_what_only_the_removed_repo_had_is_forgotten_and_what_others_use_is_kept
 
 
 def test_of_the_last_repo_nothing_stays(site: Indexed) -> None:
+    follow(site)
     drop(site, "gone")
     tidy(site)
     assert facts(site) == []
+    assert followed(site) == set()
     paths = site.paths.project(site.project)
     assert not [path for folder in (paths.generations, paths.mirrors, paths.vectors) for path in folder.iterdir()]
     log = paths.db.with_name("project.db-wal")

@@ -9,7 +9,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.flow import unpack_flow
 from appliance.codeintel.parse.blob import facts
+from appliance.codeintel.parse.flow.blob import flow
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.config import Index
 from appliance.errors import HostUnfit
@@ -43,6 +45,22 @@ def problems(results: dict[BlobId, BlobFacts]) -> dict[str, str]:
 def test_facts_are_the_same_as_without_a_pool(pools: Callable[..., ParserPool]) -> None:
     tasks = [task(f"t{n}", f"def f{n}(): pass\n".encode() * n) for n in range(250)]
     assert dict(pools(2).map(tasks)) == {each.blob: facts(each) for each in tasks}
+
+
+def test_flows_come_as_without_a_pool_and_nothing_for_what_is_not_followed(pools: Callable[..., ParserPool]) -> None:
+    tasks = [task(f"t{n}", f"def f{n}(): f{n + 1}()\n".encode()) for n in range(50)]
+    deep, other = task("deep", b"[" * 3000 + b"]" * 3000), task("main.go", b"package main\n")
+    found = dict(pools(2).flows([*tasks, deep, other]))
+    assert found == {**{each.blob: flow(each) for each in tasks}, deep.blob: b"", other.blob: b""}
+    assert unpack_flow(found[BlobId("t7")]).sites[0].line == 1
+
+
+def test_a_flow_that_a_process_dies_of_costs_only_itself(pools: Callable[..., ParserPool]) -> None:
+    tasks = [task("a"), task("slow.py", b"f(a, b)\n" * 100_000), task("b")]
+    found = dict(pools(parse_seconds=0.5).flows(tasks))
+    assert set(found) == {"a", "slow.py", "b"}
+    assert found[BlobId("a")]
+    assert found[BlobId("slow.py")] == b""
 
 
 def test_a_pool_serves_again_and_again_and_empty_work_too(pools: Callable[..., ParserPool]) -> None:
