@@ -110,7 +110,7 @@ class Edges:
     def _unknown(self, file: int, caller: int, site: Site) -> Iterator[Edge | Unresolved]:
         term = self._solver.flows[file].terms[site.function]
         if term.op != Op.ATTR:
-            yield Unresolved(file, caller, term.text, site.line)
+            yield Unresolved(file, caller, term.text.partition("@")[0], site.line)  # without the block that it is of
             return
         candidates = self._methods.get(term.text, ()) if not self._values.of(file, term.a) else ()
         if not candidates or len(candidates) > _MOST_CANDIDATES:

@@ -208,8 +208,9 @@ class _Statements(Definitions):
             condition = at.child_by_field_name("condition")
             self.read(condition)
             env = self.env.branch()
-            self._narrow(condition, env)
+            narrowed = self._narrow(condition, env)
             branches.append(self._branch(at.child_by_field_name("consequence"), env))
+            self._widen(narrowed, env)
             clause = at.child_by_field_name("alternative")
             at = first(clause) if clause is not None else None
         if at is not None:
@@ -219,17 +220,26 @@ class _Statements(Definitions):
     def _branch(self, node: Node | None, env: Env) -> Env:
         return env if node is None else self.nested(node, env)
 
-    def _narrow(self, condition: Node | None, env: Env) -> None:
-        """After ``x instanceof T``, let x be an instance of T."""
+    def _narrow(self, condition: Node | None, env: Env) -> tuple[str, int]:
+        """After ``x instanceof T``, let x be an instance of T; return x and that, or "" and nothing."""
         at = first(condition) if condition is not None else None
         if at is None or at.type != "binary_expression":
-            return
+            return "", UNKNOWN
         left, right, operator = (at.child_by_field_name(name) for name in ("left", "right", "operator"))
         if left is None or operator is None or operator.type != "instanceof" or left.type != "identifier":
-            return
+            return "", UNKNOWN
         found = self.find(self.text(left))
-        if found is not None and found[0] == self.scope:
-            env.set(found[1], self.builder.term(Op.INSTANCE, self.read(right)))
+        if found is None or found[0] != self.scope:
+            return "", UNKNOWN
+        term = self.builder.term(Op.INSTANCE, self.read(right))
+        env.set(found[1], term)
+        return found[1], term
+
+    def _widen(self, narrowed: tuple[str, int], env: Env) -> None:
+        """Let a variable that was narrowed, and not assigned since, be after the branch what it was before."""
+        name, term = narrowed
+        if name and env.get(name) == term:
+            env.set(name, self.env.get(name) or UNKNOWN)
 
     def _for_in(self, node: Node) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")

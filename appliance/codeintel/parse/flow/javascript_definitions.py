@@ -201,7 +201,7 @@ class Definitions(Bindings):
         shown = [each for child in extended for each in child.children_by_field_name("type")]
         names = [each.child_by_field_name("name") if each.type == "generic_type" else each for each in shown]
         bases = tuple(self.type_named(self.text(each)) for each in names if each is not None)
-        called = name or self._anonymous()
+        called = name or "<type>"
         scope = self.enter(
             OpenScope("class", called, self.scope, node.start_point.row + 1, bases=bases, marks=("interface",))
         )

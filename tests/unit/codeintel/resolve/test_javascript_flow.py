@@ -121,6 +121,10 @@ CASES = {
         "m -> m.B, m -> m.f",
     ),
     "instanceof narrows": ("class A { a() {} } function h(x) { if (x instanceof A) x.a() }", "m.h -> m.A.a"),
+    "what instanceof narrowed is wide again after it": (
+        "class A { a() {} } class B { a() {} } function h(x) { if (x instanceof A) y(); x.a() } h(new B())",
+        "m -> m.h, m -> m.B, m.h -> m.B.a",
+    ),
     "a decorator": ("function h(c) { return c } @h class A { a() {} } new A().a()", "m -> m.h, m -> m.A, m -> m.A.a"),
     "an element": ("const h = () => <Part a={f()} />; function Part() {}", "m.h -> m.f, m.h -> m.Part"),
     "an iterator": (
