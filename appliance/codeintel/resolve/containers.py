@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from appliance.codeintel.flow import Op, Term
@@ -26,12 +27,21 @@ _TAKES: Final = frozenset({"get", "pop", "setdefault", "popitem", "popleft", "__
 _ITSELF: Final = frozenset({"copy", "items", "keys", "__iter__"})
 
 
+@dataclass(slots=True)
+class _Shape:
+    """How an object is made: the terms of what stands at each constant key, of the rest by key, and of what is spread."""
+
+    at: dict[str, list[int]] = field(default_factory=dict)
+    anywhere: list[tuple[int, int]] = field(default_factory=list)
+    spread: list[int] = field(default_factory=list)
+
+
 class Containers:
     """Looks into containers. Each is known by the place where it is made."""
 
     def __init__(self, evaluator: "Evaluator") -> None:
         self._values = evaluator
-        self._shapes: dict[int, dict[str, list[int]]] = {}
+        self._shapes: dict[int, _Shape] = {}
 
     def keys(self, values: Values) -> set[str]:
         """Return the keys that *values* are, with `ANY` for one that cannot be told.
@@ -108,20 +118,40 @@ class Containers:
     def spread(self, value: Container) -> Values:
         """Return what was spread into an object when it was made: its keys without a value."""
         file, _ = self._made(value)
-        return self._values.union(self._values.of(file, key) for key in self._shape(value).get(ANY, ()))
+        return self._values.union(self._values.of(file, key) for key in self._shape(value).spread)
 
-    def _shape(self, value: Container) -> dict[str, list[int]]:
-        """Return the terms at each constant key of an object, and as `ANY` the keys that have no value."""
+    def member(self, value: Container, key: str) -> Values:
+        """Return what stands in an object at *key*: of what was put there by just this key, else of what may be anywhere."""
+        file, _ = self._made(value)
+        shape = self._shape(value)
+        found = [self._values.of(file, held) for held in shape.at.get(key, ())]
+        put = self._values.cells.read(("keys", value.term))
+        if Constant(key) in put:
+            found.append(self._values.cells.read(("item", value.term, key)))
+        exact = self._values.union(found)
+        if exact:
+            return exact
+        anywhere = [self._values.of(file, held) for at, held in shape.anywhere if {key, ANY} & self._keys_of(file, at)]
+        if Constant(ANY) in put:
+            anywhere.append(self._values.cells.read(("item", value.term, ANY)))
+        return self._values.union(anywhere)
+
+    def _keys_of(self, file: int, term: int) -> set[str]:
+        return self.keys(self._values.of(file, term)) if term else {ANY}
+
+    def _shape(self, value: Container) -> "_Shape":
         known = self._shapes.get(value.term)
         if known is None:
             file, term = self._made(value)
-            known = self._shapes[value.term] = {}
+            known = self._shapes[value.term] = _Shape()
             for key, held in zip(term.items[::2], term.items[1::2], strict=True):
                 at = self._values.flows[file].terms[key]
-                if at.op == Op.CONST and held:
-                    known.setdefault(at.text, []).append(held)
-                elif at.op != Op.CONST and key and not held:
-                    known.setdefault(ANY, []).append(key)
+                if at.op == Op.CONST:
+                    known.at.setdefault(at.text, []).append(held)
+                elif held:
+                    known.anywhere.append((key, held))
+                elif key:
+                    known.spread.append(key)
         return known
 
     def _called(self, value: Value, name: str) -> Values:
@@ -130,14 +160,6 @@ class Containers:
     def _made(self, value: Container) -> tuple[int, Term]:
         file = bisect_right(self._values.first_term, value.term) - 1
         return file, self._values.flows[file].terms[value.term - self._values.first_term[file]]
-
-    def member(self, value: Container, key: str) -> Values:
-        """Return what stands in an object at *key*: of what was put there by just this key, else of what may be anywhere."""
-        file, _ = self._made(value)
-        found = [self._values.of(file, held) for held in self._shape(value).get(key, ())]
-        if Constant(key) in self._values.cells.read(("keys", value.term)):
-            found.append(self._values.cells.read(("item", value.term, key)))
-        return self._values.union(found) or self._held(value, {key})
 
     def _held(self, value: Container, keys: set[str]) -> Values:
         file, term = self._made(value)
