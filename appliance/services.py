@@ -20,7 +20,7 @@ from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
-from appliance.codeintel.results import Answer, AnswerEvent, CallsResponse, Direction, Scope, SearchResponse
+from appliance.codeintel.results import Answer, AnswerEvent, CallsResponse, Direction, ImpactResponse, Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable
@@ -61,6 +61,9 @@ class Graphing(Protocol):
         self, name: str, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
     ) -> CallsResponse:
         """Return the calls of what is called *name*, or those in it."""
+
+    async def impact(self, name: str, *, scope: Scope, steps: int = 5, limit: int = 50, offset: int = 0) -> ImpactResponse:
+        """Return what a change of what is called *name* can reach."""
 
 
 class Answering(Protocol):

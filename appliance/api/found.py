@@ -8,7 +8,18 @@ from pydantic import Field
 
 from appliance.api.schemas import FreshnessOut, Output, shown
 from appliance.base.paths import display
-from appliance.codeintel.results import CallHit, CallsResponse, Citation, Direction, Hit, SearchResponse, Signal, Span
+from appliance.codeintel.results import (
+    CallHit,
+    CallsResponse,
+    Citation,
+    Direction,
+    Hit,
+    ImpactHit,
+    ImpactResponse,
+    SearchResponse,
+    Signal,
+    Span,
+)
 
 
 class Numbered(Output):
@@ -76,7 +87,7 @@ def place_of(span: Span) -> Place:
     )
 
 
-def lines_of(found: Hit | Citation) -> Lines:
+def lines_of(found: Hit | Citation | ImpactHit) -> Lines:
     """Return where *found* stands, for the wire."""
     span = found.span
     return Lines(
@@ -202,6 +213,61 @@ class CallsOut(Output):
             total=response.total,
             truncated=response.truncated,
             next_offset=offset + len(response.calls) if response.truncated else None,
+            freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
+            warnings=[display(warning) for warning in response.warnings],
+            timings=response.timings,
+        )
+
+
+class ReachedOut(LinesOut):
+    """Something that a change reaches, by the call that stands there."""
+
+    via: str = Field(description="What it calls on the way.")
+    steps: int = Field(description="How many calls away it is.")
+    confidence: float
+    test: bool
+    text: str
+
+    @classmethod
+    def of(cls, hit: ImpactHit) -> "ReachedOut":
+        """Return *hit* for the wire."""
+        return cls(
+            **lines_of(hit),
+            via=display(hit.via),
+            steps=hit.steps,
+            confidence=hit.confidence,
+            test=hit.test,
+            text=shown(hit.text),
+        )
+
+
+class ImpactOut(Output):
+    """What a change can reach, nearest first, and what that rests on."""
+
+    name: str
+    definitions: list[DefinitionOut]
+    reached: list[ReachedOut]
+    total: int
+    tests: int = Field(description="How many of all stand in tests.")
+    truncated: bool
+    next_offset: int | None
+    cut: bool = Field(description="Whether there is more than was looked at.")
+    freshness: list[FreshnessOut]
+    warnings: list[str]
+    timings: dict[str, float] = Field(description="Milliseconds by step.")
+
+    @classmethod
+    def of(cls, response: ImpactResponse, *, offset: int) -> "ImpactOut":
+        """Return *response*, which began at *offset*, for the wire."""
+        return cls(
+            name=shown(response.name),
+            definitions=[DefinitionOut.of(each) for each in response.definitions],
+            reached=[ReachedOut.of(each) for each in response.reached],
+            total=response.total,
+            tests=response.tests,
+            truncated=response.truncated,
+            next_offset=offset + len(response.reached) if response.truncated else None,
+            cut=response.cut,
             freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
             warnings=[display(warning) for warning in response.warnings],
             timings=response.timings,

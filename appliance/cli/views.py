@@ -154,6 +154,31 @@ class Calls(msgspec.Struct):
     timings: dict[str, float]
 
 
+class Reached(msgspec.Struct):
+    """Something that a change reaches."""
+
+    path: str
+    start_line: int
+    symbol: str
+    via: str
+    steps: int
+    confidence: float
+    test: bool
+
+
+class Impact(msgspec.Struct):
+    """What a change can reach, and what that rests on."""
+
+    definitions: list[Definition]
+    reached: list[Reached]
+    total: int
+    tests: int
+    truncated: bool
+    cut: bool
+    freshness: list[Fresh]
+    warnings: list[str]
+
+
 class Evidence(msgspec.Struct):
     """Lines that bear on a question."""
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Intent = Literal["where", "contents", "members", "signature", "callers", "callees"]
+Intent = Literal["where", "contents", "members", "signature", "callers", "callees", "impact"]
 Members = Literal["members", "methods", "fields"]
 
 _LONGEST = 300  # a longer question is no look-up
@@ -54,6 +54,11 @@ _FORMS: tuple[tuple[Intent, bool, str], ...] = (
     ("callees", True, "(?:what|which THINGS) (?:does|do) [the] [KIND] NAME [KIND] (?:call|invoke)"),
     ("callees", True, "[SHOW] [all] [the] (?:callees (?:of|for)|calls (?:in|made by)) [the] [KIND] NAME [KIND]"),
     ("callees", True, "NAME callees"),
+    ("impact", True, "what (?:breaks|can break) (?:if|when) (?:I|we|you|someone) changes? [the] [KIND] NAME [KIND]"),
+    ("impact", True, "(?:who|what|which THINGS) depends? on [the] [KIND] NAME [KIND]"),
+    ("impact", True, "what is (?:affected|reached) by [(?:changing|a change (?:of|to|in))] [the] [KIND] NAME [KIND]"),
+    ("impact", True, "[SHOW] [the] impact of [(?:changing|a change (?:of|to|in))] [the] [KIND] NAME [KIND]"),
+    ("impact", True, "NAME impact"),
     ("contents", True, "what(?: is| are|'s) [(?:defined|declared)] (?:in|inside|under) [the] [PLACE] NAME [PLACE]"),
     ("contents", True, "what (?:does|do) [the] [(?:PLACE|KIND)] NAME [PLACE] DEFINES"),
     ("contents", True, "(?:what|which) THINGS [are] [there] [(?:defined|declared)] in [the] [PLACE] NAME [PLACE]"),

@@ -103,6 +103,36 @@ class CallsResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class ImpactHit:
+    """Something that a change reaches. ``symbol`` is "" at the top level of a file; ``via`` is what it calls on the way."""
+
+    span: Span
+    symbol: str
+    kind: str
+    via: str
+    steps: int
+    confidence: float
+    test: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactResponse:
+    """What a change can reach, nearest first. ``cut``: there is more than was looked at."""
+
+    name: str
+    definitions: tuple["Citation", ...]
+    reached: tuple[ImpactHit, ...]
+    total: int
+    tests: int  # of the total
+    truncated: bool
+    cut: bool
+    freshness: tuple[Freshness, ...]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """A numbered span of the evidence card. ``verified`` speaks of the location, never of prose about it."""
 

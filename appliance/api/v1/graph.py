@@ -6,9 +6,10 @@ from litestar import Controller, get
 from litestar.params import QueryParameter
 
 from appliance import errors
-from appliance.api.found import CallsOut
+from appliance.api.found import CallsOut, ImpactOut
 from appliance.api.problems import documented
 from appliance.api.v1.scopes import scope_of
+from appliance.codeintel.query.impact import MOST_STEPS
 from appliance.codeintel.results import Direction
 from appliance.services import DEFAULT_PROJECT, Services
 from appliance.web.wiring import Wired
@@ -51,6 +52,23 @@ class GraphController(Controller):
     ) -> CallsOut:
         """Return a page of the calls that stand in what has this name, those that lead out of the repository last."""
         return await _calls(services, name, "callees", project=project, repos=repo, page=(limit, offset))
+
+    @get("/impact", summary="What a change of it reaches", responses=documented(errors.NotFound))
+    async def impact(
+        self,
+        services: Wired,
+        name: Name,
+        project: Project = DEFAULT_PROJECT,
+        repo: Repos = None,
+        steps: Annotated[int, QueryParameter(ge=1, le=MOST_STEPS)] = MOST_STEPS,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> ImpactOut:
+        """Return a page of what calls what has this name, and of what calls that in turn, with how sure that is."""
+        scope = await scope_of(services, project=project, repos=repo or [])
+        return ImpactOut.of(
+            await services.graphs.impact(name, scope=scope, steps=steps, limit=limit, offset=offset), offset=offset
+        )
 
 
 async def _calls(

@@ -69,7 +69,7 @@ def callers(found: Found, graph: CallGraph) -> list[Call]:
 
 def callees(found: Found, graph: CallGraph) -> list[Call]:
     """Return the calls that stand in a definition, those that lead out of the repository last."""
-    sources = _with_inner(found)
+    sources = with_inner(found)
     inside = _sorted(_calls(found.code, graph.callees(sources)))
     outside = [
         replace(_call(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
@@ -80,7 +80,7 @@ def callees(found: Found, graph: CallGraph) -> list[Call]:
 
 def unresolved(found: Found, graph: CallGraph) -> int:
     """Return how many calls in a definition could not be told."""
-    return graph.unresolved(_with_inner(found))
+    return graph.unresolved(with_inner(found))
 
 
 def unfollowed(generation: Generation) -> list[str]:
@@ -102,7 +102,7 @@ def unfollowed(generation: Generation) -> list[str]:
 
 def say_callers(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
     """Put the answer to who calls what *query* names into *draft*."""
-    for item in _each(query, code, draft):
+    for item in following(query, code, draft):
         graph = item.code.generation.graph
         if graph is None:
             continue
@@ -122,7 +122,7 @@ def say_callers(query: StructureQuery, code: Sequence[Code], draft: Draft) -> No
 
 def say_callees(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
     """Put the answer to what is called by what *query* names into *draft*."""
-    for item in _each(query, code, draft):
+    for item in following(query, code, draft):
         graph = item.code.generation.graph
         if graph is None:
             continue
@@ -145,7 +145,7 @@ def say_callees(query: StructureQuery, code: Sequence[Code], draft: Draft) -> No
             draft.warnings.append(f"{several(lost, 'call')} in `{plain_name(item.row.qualname)}` could not be told.")
 
 
-def _each(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iterator[Found]:
+def following(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iterator[Found]:
     """Yield the definitions to speak of; say of the others, and of languages that are not followed, why not."""
     found = asked_of(query, code)
     draft.cut(_MOST_DEFINITIONS, len(found), what=f"definitions of `{query.name}`")
@@ -169,7 +169,7 @@ def _with_constructor(found: Found) -> list[int]:
     return [found.row.id, *makers]
 
 
-def _with_inner(found: Found) -> list[int]:
+def with_inner(found: Found) -> list[int]:
     """Return a definition and what is defined in it: a class calls what its methods call."""
     first, last = found.row.start_line, found.row.end_line
     rows = found.code.generation.symbols.in_file(found.row.path)

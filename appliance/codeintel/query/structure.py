@@ -27,6 +27,7 @@ from appliance.codeintel.query.draft import (
     several,
     stands_at,
 )  # fmt: skip
+from appliance.codeintel.query.impact import say_impact
 from appliance.codeintel.questions import StructureQuery
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.symbols import SymbolRow
@@ -53,6 +54,8 @@ def answer(query: StructureQuery, *, code: Sequence[Code]) -> StructureAnswer | 
         say_callers(query, code, draft)
     elif query.intent == "callees":
         say_callees(query, code, draft)
+    elif query.intent == "impact":
+        say_impact(query, code, draft)
     else:
         _definitions(query, code, draft)
     return draft.done()

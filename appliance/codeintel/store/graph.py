@@ -34,6 +34,9 @@ class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
     settled: bool  # False: it was still learning when it was stopped
 
 
+_MOST_MARKS: Final = 10_000  # in one statement: SQLite takes 32,766
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeRow:
     """A call. ``source`` and ``target`` are symbols of the generation; a source of -1 - f is the top level of file f."""
@@ -101,13 +104,18 @@ class CallGraph:
             return int(conn.execute("SELECT count(*) FROM unresolved WHERE name = ?", (name,)).fetchone()[0])
 
     def _edges(self, column: str, ids: Collection[int]) -> list[EdgeRow]:
+        found: list[EdgeRow] = []
+        wanted = list(ids)
         with self._db.read() as conn:
-            rows = conn.execute(
-                "SELECT target, source, line, kind, how, confidence FROM edges"  # noqa: S608 - a column of two, and marks
-                f" WHERE {column} IN ({_marks(ids)}) ORDER BY confidence DESC, source, line, target",
-                tuple(ids),
-            ).fetchall()
-        return [EdgeRow(*row) for row in rows]
+            for start in range(0, len(wanted), _MOST_MARKS):
+                some = wanted[start : start + _MOST_MARKS]
+                rows = conn.execute(
+                    "SELECT target, source, line, kind, how, confidence FROM edges"  # noqa: S608 - a column of two, and marks
+                    f" WHERE {column} IN ({_marks(some)})",
+                    some,
+                )
+                found += [EdgeRow(*row) for row in rows]
+        return sorted(found, key=lambda edge: (-edge.confidence, edge.source, edge.line, edge.target))
 
 
 def _marks(values: Collection[int]) -> str:

@@ -9,6 +9,7 @@ from appliance.codeintel.store.files import Files
 from appliance.ids import BlobId
 
 _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
+_MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
 _COLUMNS = (
     "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
     " coalesce(p.qualname, '') FROM symbols s LEFT JOIN symbols p ON p.id = s.parent "
@@ -69,8 +70,11 @@ class SymbolTable:
     def rows(self, ids: Iterable[int]) -> list[SymbolRow]:
         """Return the definitions with these ids, in the order of *ids*."""
         wanted = list(ids)
-        marks = ",".join("?" * len(wanted))
-        found = {row.id: row for row in self._select(f"WHERE s.id IN ({marks})", tuple(wanted), -1)}
+        found: dict[int, SymbolRow] = {}
+        for start in range(0, len(wanted), _MOST_MARKS):
+            some = wanted[start : start + _MOST_MARKS]
+            marks = ",".join("?" * len(some))
+            found |= {row.id: row for row in self._select(f"WHERE s.id IN ({marks})", tuple(some), -1)}
         return [found[number] for number in wanted]
 
     def _select(self, where: str, values: Sequence[object], limit: int) -> list[SymbolRow]:

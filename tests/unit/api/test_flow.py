@@ -112,6 +112,18 @@ def test_who_calls_it_comes_page_by_page_with_each_line(client: Client) -> None:
     assert not rest["truncated"]
 
 
+def test_what_a_change_reaches_comes_nearest_first(client: Client) -> None:
+    found = client.get("/api/v1/graph/impact", params={"name": "ModelStore.path"}).json()
+    near, far = found["reached"]
+    assert (near["symbol"], near["steps"], near["via"], near["test"]) == ("ModelStore.verify", 1, "ModelStore.path", False)
+    assert (far["steps"], far["via"], far["test"]) == (2, "ModelStore.verify", True)
+    assert near["verified"]
+    assert far["verified"]
+    assert (found["total"], found["tests"], found["truncated"], found["cut"]) == (2, 1, False, False)
+    assert client.get("/api/v1/graph/impact", params={"name": "digest_of", "steps": 1}).json()["total"] == 1
+    assert client.get("/api/v1/graph/impact", params={"name": "digest_of", "steps": 6}).status_code == 400
+
+
 def test_a_name_that_nothing_has_is_an_error_and_no_empty_list(client: Client) -> None:
     response = client.get("/api/v1/graph/callers", params={"name": "nobody"})
     assert response.status_code == 404

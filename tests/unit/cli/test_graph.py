@@ -43,6 +43,26 @@ def test_callees_name_what_lies_outside(appliance: ScriptedServer, line: Line) -
     assert "shop/cart.py:5  json.dumps  outside\n" in out
 
 
+def test_impact_says_how_far_away_by_what_and_how_sure(appliance: ScriptedServer, line: Line) -> None:
+    near = {
+        "path": "shop/cart.py", "start_line": 5, "symbol": "add", "via": "Price.total", "steps": 1, "confidence": 0.9,
+        "test": False,
+    }  # fmt: skip
+    far = near | {"path": "tests/t.py", "symbol": "test_add", "via": "add", "steps": 2, "test": True}
+    found = {key: value for key, value in FOUND.items() if key not in {"calls", "direction"}}
+    appliance.replies["GET /api/v1/graph/impact"] = Reply(found | {"reached": [near, far], "tests": 1, "cut": False})
+    ran = line("graph", "impact", "Price.total", "--steps", "2")
+    assert ran.status == 0
+    assert ran.out == (
+        "Price.total  method, shop shop/prices.py:7\n"
+        "  1  shop/cart.py:5  add  through Price.total  0.90\n"
+        "  2  tests/t.py:5  test_add  through add  test  0.90\n"
+        "note: 2 calls could not be told.\n"
+        "2 of 3 places, 1 test among them (next: --offset 2); shop at main cccccccccc, 2 commits behind\n"
+    )
+    assert parse_qs(appliance.asked[-1].query)["steps"] == ["2"]
+
+
 def test_json_is_what_the_api_says(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies["GET /api/v1/graph/callers"] = Reply(FOUND)
     assert json.loads(line("graph", "callers", "x", "--json").out) == FOUND

@@ -156,6 +156,28 @@ def test_what_is_called_is_answered_with_what_lies_outside_and_what_is_not_known
     assert graphs.said(repo, "what does Price call?")[-1] == "Outside it calls `json.dumps`."
 
 
+def test_what_a_change_reaches_is_told_step_by_step_with_how_sure_that_is(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    assert graphs.said(repo, "what breaks if I change Price.total?") == [
+        "A change of `Price.total` (method, shop/prices.py:7) can reach 3 places in the code and 1 test, within 5 calls.",
+        "`Price.text` calls it at shop/prices.py:11 (95% sure).",
+        "`add` calls it at shop/cart.py:5 (90% sure).",
+        "The top level of shop/cart.py is 2 calls away, through `add` at shop/cart.py:9 (90% sure).",
+        "`test_add` is 2 calls away, through `add` at tests/test_cart.py:5 (90% sure).",
+    ]
+    assert graphs.said(repo, "what depends on Price.text") == [
+        "A change of `Price.text` (method, shop/prices.py:10) reaches nothing that could be followed."
+    ]
+
+
+def test_a_change_of_a_class_reaches_what_uses_its_methods(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    assert graphs.said(repo, "impact of Price")[1:3] == [
+        "`add` calls it at shop/cart.py:7 (100% sure).",
+        "The top level of shop/cart.py calls it at shop/cart.py:9 (100% sure).",
+    ]
+
+
 def test_before_the_graph_is_there_the_answer_says_so(graphs: Graphs, repo: Repo) -> None:
     assert graphs.said(repo, "who calls Price.total") == [
         "`Price.total` is defined in shop/prices.py:7 (method); its calls are still being followed, ask again in a moment."
