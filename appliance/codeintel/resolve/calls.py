@@ -131,7 +131,8 @@ class Calls:
             case Class(scope):
                 return frozenset((Instance(scope),))
             case Instance():
-                return self.called(self._values.attribute(value, "__call__"))
+                made = self._values.attribute(value, "__call__")
+                return self.called(frozenset(each for each in made if isinstance(each, Function)))
             case External(path):
                 found = outside.result(path)
                 return NOTHING if found is None else frozenset((found,))

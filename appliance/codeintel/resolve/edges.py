@@ -1,13 +1,13 @@
 """What comes out: each call with its place, how it is known and how surely, and what could not be told."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Site, SiteKind
 from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.solve import Solver
-from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method
+from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method, Value
 
 How = Literal["name", "self", "type", "value", "protocol", "candidate"]
 
@@ -68,16 +68,15 @@ class Edges:
         """Yield every call in *file*, once for each place and target, and after that what is read of properties."""
         first = self._values.first_scope[file]
         for number, site in enumerate(self._solver.flows[file].sites):
-            targets = dict.fromkeys(self._targets(file, number))
-            if targets:
-                yield from self._known(file, number, targets)
-            elif site.kind == "call":
+            targets = dict.fromkeys(self._targets(self._solver.functions(file, number)))
+            handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, number)) if each not in targets)
+            yield from self._known(file, site, targets, self._how(file, site))
+            yield from self._known(file, site, handed, "value")
+            if not targets and not handed and site.kind == "call":
                 yield from self._unknown(file, first + site.scope, site)
         yield from self._read(file)
 
-    def _known(self, file: int, number: int, targets: dict[tuple[int | None, str], None]) -> Iterator[Edge]:
-        site = self._solver.flows[file].sites[number]
-        how = self._how(file, site)
+    def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
         inside = Counter(target is not None for target, _ in targets)[True]
         sure = _SURE[how] / (1 if inside < 2 else 1.15 if inside < 5 else 1.5)
         for target, external in targets:
@@ -132,8 +131,8 @@ class Edges:
                     if isinstance(each, Function):
                         yield Edge(file, caller, each.scope, "", "get", read.line, "protocol", _SURE["protocol"])
 
-    def _targets(self, file: int, number: int) -> Iterator[tuple[int | None, str]]:
-        for value in self._solver.functions(file, number):
+    def _targets(self, called: Iterable[Value]) -> Iterator[tuple[int | None, str]]:
+        for value in called:
             match value:
                 case Function(scope):
                     yield scope, ""

@@ -36,6 +36,7 @@ class Evaluator:
 
     words: ClassVar[Words] = PYTHON
     calls_as: ClassVar[type[Calls]] = Calls
+    containers_as: ClassVar[type[Containers]] = Containers
 
     def __init__(self, flows: Sequence[Flow], modules: Finder) -> None:
         self.flows = flows
@@ -47,7 +48,7 @@ class Evaluator:
         self._same: dict[int, Values] = {}  # terms that are the same for ever
         self._stored = _stored(flows)
         self.classes = Classes(self)
-        self.containers = Containers(self)
+        self.containers = self.containers_as(self)
         self.calls = self.calls_as(self)
 
     def scope(self, number: int) -> FlowScope:

@@ -4,7 +4,7 @@ from appliance.codeintel.flow import RECEIVER, UNKNOWN, Term
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.evaluate import Evaluator, some
-from appliance.codeintel.resolve.javascript_calls import JavaScriptCalls, unbound
+from appliance.codeintel.resolve.javascript_calls import JavaScriptCalls, JavaScriptContainers, unbound
 from appliance.codeintel.resolve.values import (
     Class,
     Constant,
@@ -33,6 +33,7 @@ class JavaScript(Evaluator):
 
     words = JAVASCRIPT
     calls_as = JavaScriptCalls
+    containers_as = JavaScriptContainers
 
     def attribute(self, value: Value, name: str) -> Values:
         """Return what *name* of *value* can be; a function is bound to what it is taken from."""

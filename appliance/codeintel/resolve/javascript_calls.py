@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from appliance.codeintel.flow import Op, Site
 from appliance.codeintel.resolve.calls import Arguments, Calls
 from appliance.codeintel.resolve.cells import NOTHING, Values
-from appliance.codeintel.resolve.containers import ANY
+from appliance.codeintel.resolve.containers import ANY, Containers
 from appliance.codeintel.resolve.values import (
     Class,
     Container,
@@ -15,6 +15,7 @@ from appliance.codeintel.resolve.values import (
     Generator,
     Instance,
     Method,
+    Module,
     Results,
     Value,
 )  # fmt: skip
@@ -44,6 +45,17 @@ _FIRST: Final = frozenset({
 _WITHIN: Final = frozenset({"globals.Object.values", "globals.Object.entries"})
 
 
+class JavaScriptContainers(Containers):
+    """Looks into containers, and by a key into anything that has members."""
+
+    def item(self, value: Value, keys: set[str]) -> Values:
+        """Return what stands in *value* at *keys*."""
+        if isinstance(value, Instance | Function | Class | Module):
+            names = (key[4:] for key in keys if key.startswith("str:"))
+            return self._values.union(self._values.attribute(value, name) for name in names)
+        return super().item(value, keys)
+
+
 class JavaScriptCalls(Calls):
     """Works out what calls give."""
 
@@ -60,6 +72,10 @@ class JavaScriptCalls(Calls):
             self._returned(function, arguments) for function, arguments in self.onward(file, site, NOTHING)
         )
         return results or self._values.of(file, term.a)
+
+    def result(self, value: Value) -> Values:
+        """Return what a call of *value* gives, whatever it is called with; nobody can call an instance."""
+        return NOTHING if isinstance(value, Instance) else super().result(value)
 
     def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
         """Yield what the builtin functions among *called* call in their turn, and with what."""

@@ -116,9 +116,12 @@ class Solver:
             self.values.cells.add(("param", scope, place), values)
 
     def functions(self, file: int, number: int) -> Iterator[Value]:
-        """Yield what a site calls, and what the builtin functions that it calls call in their turn."""
+        """Yield what a site calls."""
+        yield from self._called(file, self.flows[file].sites[number])
+
+    def handed(self, file: int, number: int) -> Iterator[Value]:
+        """Yield what the builtin functions that a site calls call in their turn."""
         site = self.flows[file].sites[number]
-        yield from self._called(file, site)
         if site.kind == "call":
             yield from (each for each, _ in self.values.calls.onward(file, site, self.values.of(file, site.function)))
 

@@ -23,6 +23,7 @@ def f(a: A, x, k):
     x.gone()
     {"a": f, "b": g}[k]()
     for each in A.Many(): pass
+    map(f, [])
 def g(): pass
 """
 
@@ -41,10 +42,11 @@ def found(line: int) -> list[Edge | Unresolved]:
         (15, "candidate", 0.4),
         (16, "candidate", 0.2),
         (19, "value", 0.7),
+        (21, "value", 0.8),
     ],
 )
 def test_a_call_says_how_it_is_known_and_how_surely(line: int, how: str, confidence: float) -> None:
-    edges = [each for each in found(line) if isinstance(each, Edge)]
+    edges = [each for each in found(line) if isinstance(each, Edge) and not each.external]
     assert edges
     assert {(edge.how, edge.confidence) for edge in edges} == {(how, confidence)}
 

@@ -229,6 +229,7 @@ def test_names_of_what_stands_outside_come_with_their_module() -> None:
         "A.prototype = B.prototype; B.prototype = A.prototype; function A() {} function B() {} new A().x()",
         "class A extends A { constructor() { super(); this.x() } } new A().x()",
         "const a = {...a, b: a}; a.b.b.b(); a.c(); Object.assign(a, a); a.x()",
+        "function A() {} A.prototype = { [x]: new A() }; for (const a of new A()) a(); new A()(); new A()[x]()",
         "\x00\xff\n" * 10,
         "",
     ],

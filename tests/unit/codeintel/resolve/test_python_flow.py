@@ -196,6 +196,7 @@ def test_what_is_nested_too_deeply_is_said_and_the_rest_is_followed() -> None:
         "import " + "a." * 3000 + "b",
         "class A(*B, **C):\n    x: 'A[' = y\n    def f(self, /, *, a: B.C[D] = 1, **k) -> -1: return [*a, *b][::c]",
         "x = [" + "f, " * 20000 + "]\nx[3]()",
+        "class A: pass\nA.__call__ = A()\nA.__iter__ = A()\nA()()\nfor a in A(): a()",
         "\x00\xff\n" * 10,
     ],
 )
