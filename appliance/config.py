@@ -71,6 +71,10 @@ class Index(Section):
     parse_seconds: float = Field(2.0, gt=0, description="Processor seconds for the parse of one file.")
     worker_memory: int = Field(1_000_000_000, ge=200_000_000, description="Bytes of memory of one parser process.")
     workers: int | None = Field(None, ge=1, description="Parser processes; default: one a core.")
+    graph_memory: int = Field(
+        2_000_000_000, ge=200_000_000, description="Bytes of memory that following the calls of one repository may take."
+    )
+    graph_seconds: float = Field(900.0, gt=0, description="Seconds after which no more is learnt of them.")
 
 
 class Log(Section):

@@ -1,7 +1,8 @@
 """The grapher: cached flows in, the graph of one generation out.
 
-It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB``) for the reasons that
-`build.writer` is one, and speaks as that one does.
+It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB MEMORY SECONDS``) for the reasons
+that `build.writer` is one, and speaks as that one does. Whatever a repository holds, it takes no more than MEMORY bytes, and
+learns nothing more after SECONDS; what is missing for that is said.
 """
 
 import gc
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.base.durable import storage_errors
+from appliance.base.proc import ChildLimits
 from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.build import running
 from appliance.codeintel.flow import Flow
@@ -39,7 +41,7 @@ class _Part:
     flow: Flow
 
 
-def build(folder: Path, *, project_db: Path, tell: Tell) -> GraphInfo:
+def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> GraphInfo:
     """Write the graph of the generation in *folder* and return what it holds. Nothing is synced yet."""
     aside = folder / GRAPH_ASIDE
     aside.unlink(missing_ok=True)
@@ -52,7 +54,7 @@ def build(folder: Path, *, project_db: Path, tell: Tell) -> GraphInfo:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GRAPH)
-        solved = [_solved(db, generation, project_db, family, tell) for family in FAMILIES]
+        solved = [_bounded(db, generation, project_db, family, seconds=seconds, tell=tell) for family in FAMILIES]
         db.executescript(GRAPH_INDEXES)
         counts = {table: _count(db, table) for table in ("edges", "outside", "unresolved")}
         candidates = _count(db, "edges WHERE how = 'candidate'")
@@ -64,6 +66,7 @@ def build(folder: Path, *, project_db: Path, tell: Tell) -> GraphInfo:
         candidates=candidates,
         cut=sum(each.cut for each in solved),
         settled=all(each.settled for each in solved),
+        refused=tuple(each.refused for each in solved if each.refused),
         **counts,
     )
 
@@ -72,17 +75,31 @@ def build(folder: Path, *, project_db: Path, tell: Tell) -> GraphInfo:
 class _Solved:
     """How the files of one family of languages went."""
 
-    files: int
-    skipped: int
-    cut: int
-    settled: bool
+    files: int = 0
+    skipped: int = 0
+    cut: int = 0
+    settled: bool = True
+    refused: str = ""  # its first language, where there was not enough memory
 
 
-def _solved(db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, tell: Tell) -> _Solved:
+def _bounded(
+    db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, *, seconds: float, tell: Tell
+) -> _Solved:
+    try:
+        return _solved(db, generation, project_db, family, seconds=seconds, tell=tell)
+    except MemoryError:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        return _Solved(refused=family.languages[0])
+
+
+def _solved(
+    db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, *, seconds: float, tell: Tell
+) -> _Solved:
     found = list(_parts(generation, project_db, family.languages))
     parts = [part for part in found if part is not None]
     solver = family.solver([part.path for part in parts], [part.flow for part in parts])
-    solver.solve(tell)
+    solver.solve(tell, seconds=seconds)
     _write(db, Edges(solver), _Places(generation, parts), files=len(parts))
     return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
 
@@ -161,9 +178,14 @@ def _flush(db: sqlite3.Connection, rows: dict[str, list[tuple[object, ...]]]) ->
 
 def main() -> int:
     """Do what the arguments say; return the exit status."""
-    folder, project_db = Path(sys.argv[1]), Path(sys.argv[2])
+    folder, project_db, memory, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    ChildLimits(memory=memory).apply()
     gc.disable()  # it makes millions of small objects and ends soon
-    return running.serve(folder, lambda tell: running.Said(graph=build(folder, project_db=project_db, tell=tell)))
+
+    def work(tell: Tell) -> running.Said:
+        return running.Said(graph=build(folder, project_db=project_db, seconds=seconds, tell=tell))
+
+    return running.serve(folder, work)
 
 
 if __name__ == "__main__":

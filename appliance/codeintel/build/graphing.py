@@ -53,7 +53,7 @@ class GraphBuilder:
                 generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
                 with closing(self._registry.open(known)) as source:
                     self._follow(generation, store, source, progress=progress, check=check)
-                made = _made(store, published.folder, progress=progress, check=check)
+                made = self._made(store, published.folder, progress=progress, check=check)
                 if store.publish_graph(published.folder, made):
                     _log.info("graph.published", repo=known.id, generation=published.generation, edges=made.edges)
 
@@ -77,6 +77,17 @@ class GraphBuilder:
                         progress("follow", done, done + len(missing))
             flows.put([*rows, *(((blob, hint), b"") for blob, (hint, _) in missing.items())])
 
+    def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
+        place = store.paths.generations / folder
+        arguments = (str(store.paths.db), str(self._limits.graph_memory), str(self._limits.graph_seconds))
+        try:
+            said = running.run(_PROGRAM, *arguments, folder=place, phase="graph", progress=progress, check=check)
+        finally:
+            (place / GRAPH_ASIDE).unlink(missing_ok=True)
+        if said.graph is None:
+            raise StorageFault("The program that makes a graph said nothing of what it made.")
+        return said.graph
+
 
 def _published(store: CodeStore, repo: Repo) -> Published:
     published = store.published(repo.id)
@@ -99,14 +110,3 @@ def _missing(generation: Generation, flows: FlowStore) -> dict[BlobId, tuple[str
 def _tasks(source: Source, missing: Mapping[BlobId, tuple[str, str]]) -> Iterator[BlobTask]:
     for blob, content in source.read(list(missing)):
         yield BlobTask(blob, missing[blob][1], content)
-
-
-def _made(store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
-    place = store.paths.generations / folder
-    try:
-        said = running.run(_PROGRAM, str(store.paths.db), folder=place, phase="graph", progress=progress, check=check)
-    finally:
-        (place / GRAPH_ASIDE).unlink(missing_ok=True)
-    if said.graph is None:
-        raise StorageFault("The program that makes a graph said nothing of what it made.")
-    return said.graph

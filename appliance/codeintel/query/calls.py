@@ -95,8 +95,10 @@ def unfollowed(generation: Generation) -> list[str]:
         said.append(f"{several(info.skipped, 'file')} could not be followed: their syntax cannot be used.")
     if info.cut:
         said.append(f"{several(info.cut, 'file')} could be followed in part only.")
+    too_much = "that takes more memory than index.graph_memory allows."
+    said += [f"calls in {language} are not followed: {too_much}" for language in info.refused]
     if not info.settled:
-        said.append("there was more to learn when its graph was made: calls may be missing.")
+        said.append("there was more to learn after index.graph_seconds: calls may be missing.")
     return said
 
 

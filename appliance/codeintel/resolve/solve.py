@@ -1,5 +1,7 @@
 """Rounds over all call sites and stores until nothing new is learnt."""
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -30,25 +32,30 @@ class Solver:
         """How often something new was learnt."""
         return self.values.cells.round
 
-    def solve(self, tell: Callable[[int, int], None] | None = None) -> None:
+    def solve(self, tell: Callable[[int, int], None] | None = None, *, seconds: float = math.inf) -> None:
         """Learn what parameters, attributes and items hold. *tell* hears of rounds done, and of how many there can be.
 
-        ``settled`` says afterwards whether there was nothing more to learn.
+        After so many *seconds* nothing more is learnt. ``settled`` says afterwards whether there was nothing more to learn.
         """
-        self._work(range(len(self._tasks)), tell)
+        until, self.settled = time.monotonic() + seconds, True
+        self._work(range(len(self._tasks)), tell, until)
         self.values.cells.add("lenient", frozenset((Constant("true"),)))
-        self._work((), tell)
+        self._work((), tell, until)
 
-    def _work(self, tasks: Iterable[int], tell: Callable[[int, int], None] | None) -> None:
+    def _work(self, tasks: Iterable[int], tell: Callable[[int, int], None] | None, until: float) -> None:
         cells, due = self.values.cells, set(tasks) or self.values.cells.due()
         most = cells.round + _MOST_ROUNDS
         while due and cells.round < most:
             if tell is not None:
                 tell(cells.round, 2 * _MOST_ROUNDS)
             for task in sorted(due):
+                if time.monotonic() > until:
+                    self.settled = False
+                    return
                 cells.watch(task, partial(self._do, task))
             due = cells.due()
-        self.settled = not due
+        if due:
+            self.settled = False
 
     def _do(self, task: int) -> None:
         file, number = self._tasks[task]

@@ -32,6 +32,7 @@ class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
     unresolved: int
     cut: int
     settled: bool  # False: it was still learning when it was stopped
+    refused: tuple[str, ...] = ()  # families of languages that there was not enough memory for, by their first
 
 
 _MOST_MARKS: Final = 10_000  # in one statement: SQLite takes 32,766

@@ -1,5 +1,6 @@
 """From a published generation to its graph, and what that says of calls."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,16 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.build import grapher
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.query.draft import Code, StructureAnswer
+from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
 from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Scope
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
+from appliance.config import Index
 from appliance.errors import Cancelled, NotFound
-from tests.support.indexing import IndexBench, silent
+from tests.support.indexing import IndexBench, go_on, silent
 from tests.support.repos import commit, make_repo
 
 PRICES = """
@@ -215,6 +220,32 @@ def test_a_graph_that_is_damaged_costs_nothing_but_itself_and_is_made_again(grap
     graphs.build(repo)
     graphs.generations.forget(repo.id)
     assert graphs.generations.published(repo.id).graph is not None
+
+
+def test_what_takes_too_long_is_not_learnt_and_that_is_said(bench: IndexBench, repo: Repo, graphs: Graphs) -> None:
+    short = GraphBuilder(bench.registry, paths=bench.paths, limits=Index(workers=1, graph_seconds=1e-6))
+    assert not short.build(repo.id, progress=silent, check=go_on).settled
+    reader = GraphReader(graphs.generations, bench.clock)
+    response = asyncio.run(reader.calls("gross", "callers", scope=Scope(repo.project)))
+    assert "repo: there was more to learn after index.graph_seconds: calls may be missing." in response.warnings
+
+
+def test_a_family_that_runs_out_of_memory_costs_only_itself(
+    graphs: Graphs, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs.build(repo)
+    generation = graphs.generations.published(repo.id)
+    real = grapher._solved
+
+    def solved(*given: object, **named: object) -> object:
+        if "python" in given[3].languages:  # type: ignore[attr-defined]  # the family
+            raise MemoryError
+        return real(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(grapher, "_solved", solved)
+    db = graphs.bench.paths.project(repo.project).db
+    info = grapher.build(generation.folder, project_db=db, seconds=60, tell=lambda _done, _total: None)
+    assert (info.refused, info.files, info.edges) == (("python",), 2, 1)
 
 
 def test_one_that_is_stopped_leaves_nothing_behind(graphs: Graphs, repo: Repo) -> None:
