@@ -9,6 +9,7 @@ from tree_sitter import Node
 from appliance.codeintel.parse.text import SourceText
 
 _LONGEST = 200
+_MARKS = "\"'`&*$"
 _PARAMETERS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
 _EXPORTS = re.compile(r"^(?:module\.)?exports\.|^this\.|^window\.|^globalThis\.")
@@ -51,11 +52,12 @@ def _split(node: Node | None, text: SourceText) -> Name | None:
     if operator and not tail[:1].isalnum() and not tail.startswith("_"):
         prefix = _plain(head).strip(".")
         return Name("operator" + "".join(tail.split()), prefix)
-    prefix, _, name = _plain(whole).rpartition(".")
+    own_dollar = node.type.endswith("identifier")  # as JavaScript's: it is no mark of a variable
+    prefix, _, name = _plain(whole, marks="\"'`&*" if own_dollar else _MARKS).rpartition(".")
     return Name(name, prefix) if name else None
 
 
-def _plain(name: str) -> str:
+def _plain(name: str, *, marks: str = _MARKS) -> str:
     while "<" in name or "[" in name:
         shorter = _PARAMETERS.sub("", name)
         if shorter == name:
@@ -63,7 +65,7 @@ def _plain(name: str) -> str:
             break
         name = shorter
     dotted = name.replace("::", ".").replace("->", ".").replace(":", ".").replace("\\", ".")
-    return "".join(dotted.split()).strip("\"'`&*$")
+    return "".join(dotted.split()).strip(marks)
 
 
 def _declarator(node: Node, text: SourceText) -> Name | None:

@@ -210,3 +210,10 @@ def test_every_definition_is_found_where_it_stands(path: str, source: str, expec
     found = parsed(path, source)
     assert [f"{symbol.kind} {symbol.qualname}" for symbol in found.symbols] == expected
     assert found.problem == ""
+
+
+def test_a_dollar_is_part_of_a_name_in_javascript_alone() -> None:
+    script = parsed("a.ts", "export const $make = () => 1; export interface $Type {} function end$() {}\n")
+    assert [symbol.name for symbol in script.symbols] == ["$make", "$Type", "end$"]
+    page = parsed("a.php", "<?php\nclass Foo { public $p = 2; }\n")
+    assert [symbol.name for symbol in page.symbols] == ["Foo", "p"]
