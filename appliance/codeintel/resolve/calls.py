@@ -151,9 +151,16 @@ class Calls:
         if one.generator:
             return frozenset((Generator(scope),))
         found = self._values.union(
-            held(each.place) if isinstance(each, Passed) else frozenset((each,)) for each in self._summary(scope)
+            self._passed(each, held) if isinstance(each, Passed) else frozenset((each,)) for each in self._summary(scope)
         )
         return found if _telling(found) else found | self._values.of(file, one.type)
+
+    def _passed(self, passed: Passed, held: Callable[[int], Values]) -> Values:
+        values = held(passed.place)
+        return self._values.union(self._made(each) for each in values) if passed.made else values
+
+    def _made(self, value: Value) -> Values:
+        return frozenset((Passed(value.place, made=True),)) if isinstance(value, Passed) else self._values.instance(value)
 
     def _summary(self, scope: int) -> Values:
         """Return what the function *scope* gives, with `Passed` for what it is given itself."""
@@ -171,6 +178,8 @@ class Calls:
                 return frozenset((Passed(one.b),))
             case Op.CALL:
                 return self._split_call(file, one.a, scope, within | {term})
+            case Op.INSTANCE:
+                return self._values.union(self._made(each) for each in self._split(file, one.a, scope, within | {term}))
             case _:
                 return self._values.of(file, term)
 

@@ -77,9 +77,10 @@ class Super(msgspec.Struct, frozen=True, gc=False):
 
 
 class Passed(msgspec.Struct, frozen=True, gc=False):
-    """In what a function gives: whatever its parameter at ``place`` holds."""
+    """In what a function gives: whatever its parameter at ``place`` holds, or if it is ``made`` an instance of that."""
 
     place: int
+    made: bool = False
 
 
 class Order(msgspec.Struct, frozen=True, gc=False):

@@ -120,6 +120,10 @@ CASES = {
         "const util = require('util'); function A() {} A.prototype.a = f; function B() {} util.inherits(B, A); new B().a()",
         "m -> m.B, m -> m.f",
     ),
+    "a function that makes what it is given is told apart by call": (
+        "const make = C => new C(); class A { a() {} } class B { a() {} } make(A).a(); function h() { make(B).a() }",
+        "m -> m.make, m -> m.A.a, m.h -> m.make, m.h -> m.B.a, m.make -> m.A, m.make -> m.B",
+    ),
     "instanceof narrows": ("class A { a() {} } function h(x) { if (x instanceof A) x.a() }", "m.h -> m.A.a"),
     "what instanceof narrowed is wide again after it": (
         "class A { a() {} } class B { a() {} } function h(x) { if (x instanceof A) y(); x.a() } h(new B())",
