@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.benchmarks import answers, bundle_speed, cli_start, index_speed, live, parse_speed, search_speed
+from tests.benchmarks import answers, bundle_speed, cli_start, graph_speed, index_speed, live, parse_speed, search_speed
 from tests.benchmarks.report import Benchmark, Figure, show
 
 _ALL: Mapping[str, Benchmark] = {
     "cli-start": cli_start.run,
     "parse": parse_speed.run,
     "index": index_speed.run,
+    "graph": graph_speed.run,
     "search": search_speed.run,
     "live": live.run,
     "answers": answers.run,

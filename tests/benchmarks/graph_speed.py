@@ -1,0 +1,93 @@
+"""What the graph of calls costs behind an index, and how soon it answers, on Python's own library, tests included."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.parse.grammars import grammar
+from appliance.codeintel.query.draft import Code, Found
+from appliance.codeintel.query.impact import impact
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import CallGraph
+from appliance.config import Index
+from tests.benchmarks.corpus import children, library, memory
+from tests.benchmarks.report import Figure
+from tests.support.indexing import IndexBench, go_on
+
+_MEGABYTE = 1_000_000
+_ASKED = 400  # definitions, drawn at random
+_LARGEST = 400.0  # MB
+_KINDS = {"function", "method", "class"}
+
+
+def run() -> Sequence[Figure]:
+    """Index the standard library, make its graph, and ask it of definitions drawn at random."""
+    with tempfile.TemporaryDirectory() as place:
+        bench = IndexBench(Path(place) / "data", limits=Index())
+        source = library(Path(place) / "library")
+        repo = bench.add(source)
+        bench.index(repo)
+        graphs = GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits)
+        most = 0
+
+        def watch(phase: str, done: int, total: int | None) -> None:
+            nonlocal most
+            del done, total
+            if phase == "graph":
+                most = max([most, *(memory(pid) for pid in children(os.getpid()))])
+
+        start = time.monotonic()
+        info = graphs.build(repo.id, progress=watch, check=go_on)
+        seconds = time.monotonic() - start
+        generation = bench.generations.published(repo.id)
+        bare = _bare(source, generation)
+        load = f"{info.files:,} files, {generation.info.lines:,} lines, {info.edges:,} edges"
+        figures = [
+            Figure("graph behind the index", seconds, "s", load=load),
+            Figure("graph, share of the bare parse rate", bare / seconds, "x", load=load),
+            Figure("memory of the program that solves", most / _MEGABYTE, "MB", limit=_LARGEST, load=load),
+            *_asked(generation, load),
+        ]
+        bench.close()
+    return figures
+
+
+def _bare(source: Path, generation: Generation) -> float:
+    parser = grammar("python").parser
+    contents = [(source / path).read_bytes() for path in generation.files.paths if path.endswith(".py")]
+    start = time.monotonic()
+    for content in contents:
+        parser.parse(content)
+    return time.monotonic() - start
+
+
+def _asked(generation: Generation, load: str) -> list[Figure]:
+    graph = generation.graph
+    if graph is None:
+        raise RuntimeError("there is no graph")
+    chance = np.random.default_rng(7)
+    drawn = chance.choice(generation.files.paths, min(_ASKED, len(generation.files)), replace=False)
+    rows = [row for path in drawn for row in generation.symbols.in_file(str(path)) if row.kind in _KINDS]
+    found = [Found(Code(generation, "library"), rows[number]) for number in chance.permutation(len(rows))[:_ASKED]]
+    return [
+        Figure("callers of a definition, p95", _p95(lambda item: _callers(graph, item), found), "ms", limit=1.0, load=load),
+        Figure("impact within five calls, p95", _p95(lambda item: impact(item, graph), found), "ms", limit=5.0, load=load),
+    ]
+
+
+def _callers(graph: CallGraph, item: Found) -> None:
+    graph.callers((item.row.id,))
+
+
+def _p95(work: Callable[[Found], object], items: Sequence[Found]) -> float:
+    took = []
+    for item in items:
+        start = time.perf_counter()
+        work(item)
+        took.append((time.perf_counter() - start) * 1000)
+    return float(np.percentile(took, 95))
