@@ -14,7 +14,6 @@ from appliance.codeintel.parse.flow.javascript_names import DECLARED, VARIABLES,
 _ENDS: Final = frozenset({"return_statement", "throw_statement"})
 _HOISTED: Final = frozenset({"function_declaration", "generator_function_declaration", "function_signature"})
 _TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})
-_DEEPEST: Final = 150
 
 
 def javascript_flow(root: Node, source: bytes) -> Flow:
@@ -38,18 +37,18 @@ class _Statements(Definitions):
             self.block = self.opened(node, nested=True)
         else:
             self.scan(node, block, suffix="")
-        self.depth += 2
-        if self.depth > _DEEPEST:
-            self.builder.cut = True
-        elif node.type in self._BLOCKS:
+        self.depth += 1
+        if node.type in self._BLOCKS:
             self._block(node)
         else:
             self._statement(node)
-        self.depth -= 2
+        self.depth -= 1
         self.env, self.block = outer, outer_block
         return env
 
     def _block(self, node: Node) -> None:
+        if self.too_deep():
+            return
         self._hoist(node)
         for child in node.named_children:
             self._statement(child)
@@ -104,11 +103,15 @@ class _Statements(Definitions):
         return UNKNOWN
 
     def _statement(self, node: Node) -> None:
+        if self.too_deep():
+            return
+        self.depth += 1
         handler = self._HANDLERS.get(node.type)
         if handler:
             handler(self, node)
         else:
             self.read(node)
+        self.depth -= 1
         if node.type in _ENDS:
             self.env.dead = True
 

@@ -29,8 +29,13 @@ class Bindings(Types):
 
     def assign(self, target: Node | None, term: int) -> None:
         """Let *target*, a name, a member or a pattern, hold *term*."""
-        if target is None:
+        if target is None or self.too_deep():
             return
+        self.depth += 1
+        self._assign(target, term)
+        self.depth -= 1
+
+    def _assign(self, target: Node, term: int) -> None:
         kind = target.type
         if kind in {"identifier", "shorthand_property_identifier_pattern"}:
             name = self.text(target)

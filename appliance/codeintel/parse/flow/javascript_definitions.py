@@ -28,6 +28,9 @@ class Definitions(Bindings):
 
         Its this is *receiver*, an instance of its class with *owner*, and else what it makes itself.
         """
+        if self.too_deep():
+            return UNKNOWN
+        self.depth += 1
         arrow = node.type == "arrow_function"
         own = None if node.type in _MEMBERS else node.child_by_field_name("name")
         opened = OpenScope(
@@ -50,6 +53,7 @@ class Definitions(Bindings):
         self._parameters(node, opened, scope)
         self._body(node.child_by_field_name("body"), opened)
         self.scope, self.env, self.block, self.this, self.generics = before
+        self.depth -= 1
         return term
 
     def _anonymous(self) -> str:
@@ -113,6 +117,9 @@ class Definitions(Bindings):
 
     def class_(self, node: Node, name: str) -> int:
         """Return the term of the class *node*, called *name* if it has no name of its own."""
+        if self.too_deep():
+            return UNKNOWN
+        self.depth += 1
         own = node.child_by_field_name("name")
         generics = self.take_generics(node)
         bases = tuple(base for child in node.named_children if child.type == "class_heritage" for base in self._bases(child))
@@ -127,6 +134,7 @@ class Definitions(Bindings):
         self._members(node.child_by_field_name("body"), scope, term)
         self.scope, self.env, self.block, self.this, self.home = before
         self.generics = generics
+        self.depth -= 1
         return term
 
     def _bases(self, heritage: Node) -> list[int]:
@@ -196,6 +204,9 @@ class Definitions(Bindings):
 
     def interface(self, node: Node, name: str) -> int:
         """Return the term of the interface with the members of *node*: a class that nothing makes."""
+        if self.too_deep():
+            return UNKNOWN
+        self.depth += 1
         generics = self.take_generics(node)
         extended = [child for child in node.named_children if child.type == "extends_type_clause"]
         shown = [each for child in extended for each in child.children_by_field_name("type")]
@@ -211,6 +222,7 @@ class Definitions(Bindings):
         self._members(node.child_by_field_name("body") or node, scope, term)
         self.scope, self.env, self.this = before
         self.generics = generics
+        self.depth -= 1
         return term
 
     @abstractmethod

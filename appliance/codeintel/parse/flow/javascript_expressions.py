@@ -9,7 +9,6 @@ from tree_sitter import Node
 from appliance.codeintel.flow import UNKNOWN, Op, Read
 from appliance.codeintel.parse.flow.javascript_names import Names, constant_key, first
 
-_DEEPEST: Final = 150  # calls of `read`, about three of Python's each
 _LONGEST_SHOWN: Final = 64  # items of a container
 _FUNCTIONS: Final = ("arrow_function", "function_expression", "generator_function")
 _CONTAINERS: Final = {"Map": "map", "WeakMap": "map", "Set": "list", "WeakSet": "list", "Array": "list"}
@@ -21,10 +20,7 @@ class Expressions(Names, ABC):
 
     def read(self, node: Node | None) -> int:
         """Return the term of *node*, an expression, and note what is called in it."""
-        if node is None:
-            return UNKNOWN
-        if self.depth > _DEEPEST:
-            self.builder.cut = True
+        if node is None or self.too_deep():
             return UNKNOWN
         reader = self._READERS.get(node.type)
         self.depth += 1

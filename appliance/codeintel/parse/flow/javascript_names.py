@@ -10,6 +10,7 @@ from appliance.codeintel.parse.flow.builder import Builder, OpenScope
 from appliance.codeintel.parse.flow.env import Env
 
 _LONGEST_KEY: Final = 60
+_DEEPEST: Final = 150  # steps down, of about three of Python's calls each
 DECLARED: Final = frozenset({
     "function_declaration", "generator_function_declaration", "function_signature", "class_declaration",
     "abstract_class_declaration", "interface_declaration", "type_alias_declaration", "enum_declaration", "internal_module",
@@ -44,6 +45,11 @@ class Names:
         self.depth = 0
         self.generics: dict[str, int] = {}  # parameters of types, with what they are at least
         self.merged: dict[tuple[int, str], int] = {}  # types that have the name of a value
+
+    def too_deep(self) -> bool:
+        """Return whether this is where the walk turns back, and note that it does."""
+        self.builder.cut = self.builder.cut or self.depth > _DEEPEST
+        return self.depth > _DEEPEST
 
     def text(self, node: Node | None) -> str:
         """Return the source of *node*, "" for None."""

@@ -26,8 +26,14 @@ class Types(Expressions):
 
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type that *node* names, or UNKNOWN if it says nothing."""
-        if node is None:
+        if node is None or self.too_deep():
             return UNKNOWN
+        self.depth += 1
+        term = self._declared(node)
+        self.depth -= 1
+        return term
+
+    def _declared(self, node: Node) -> int:
         kind = node.type
         if kind in {"type_annotation", "parenthesized_type", "readonly_type", "optional_type", "rest_type"}:
             return self.declared(first(node))
