@@ -2,7 +2,7 @@
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Term
 from appliance.codeintel.resolve import outside
-from appliance.codeintel.resolve.cells import Values
+from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.evaluate import Evaluator, some
 from appliance.codeintel.resolve.javascript_calls import JavaScriptCalls, JavaScriptContainers, unbound
 from appliance.codeintel.resolve.values import (
@@ -138,9 +138,10 @@ class JavaScript(Evaluator):
             return self.of(file, names[key])
         if "export =" in names and names["export ="] != UNKNOWN:
             whole = self.of(file, names["export ="])
-            return whole if name in {_WHOLE, "default"} else self.union(self.attribute(each, name) for each in whole)
+            found = NOTHING if name == _WHOLE else self.union(self.attribute(each, name) for each in whole)
+            return found or whole if name in {_WHOLE, "default"} else found
         if name in {_WHOLE, "default"}:
-            return frozenset((value,)) if name == _WHOLE else frozenset()
+            return frozenset((value,)) if name == _WHOLE else NOTHING
         return self.name(scope, key, seen=frozenset((-1,)))
 
     def _taken(self, file: int, term: Term) -> Values:

@@ -255,3 +255,111 @@ def test_names_of_what_stands_outside_come_with_their_module() -> None:
 )
 def test_hostile_code_is_read_to_its_end(code: str, ending: str) -> None:
     edges(solved({f"m.{ending}": code}, JAVASCRIPT))
+
+
+MODULES = {
+    "a default under another name": ({"m": "import g from './n'; g()", "n": "export default function f() {}"}, "m -> n.f"),
+    "a default that is a name": ({"m": "import g from './n'; g()", "n": "const f = () => 1; export default f"}, "m -> n.f"),
+    "a default handed on": (
+        {"m": "import g from './n'; g()", "n": "export { default } from './o'", "o": "export default () => 1"},
+        "m -> o.default",
+    ),
+    "a name handed on under another": (
+        {"m": "import { h } from './n'; h()", "n": "export { f as h } from './o'", "o": "export function f() {}"},
+        "m -> o.f",
+    ),
+    "all names handed on": (
+        {
+            "m": "import { f } from './n'; f()",
+            "n": "export * from './o'",
+            "o": "export * from './p'",
+            "p": "export function f() {}",
+        },
+        "m -> p.f",
+    ),
+    "modules that hand on one another's names": (
+        {
+            "m": "import { f, g } from './n'; f(); g()",
+            "n": "export * from './o'",
+            "o": "export * from './n'; export const f = () => 1",
+        },
+        "m -> o.f",
+    ),
+    "a default is not among all names": (
+        {"m": "import g from './n'; g()", "n": "export * from './o'", "o": "export default function f() {}"},
+        "",
+    ),
+    "what is not exported is not seen": ({"m": "import { f } from './n'; f()", "n": "function f() {}"}, ""),
+    "a namespace": ({"m": "import * as n from './n'; n.f()", "n": "export const f = () => 1, g = 2"}, "m -> n.f"),
+    "a namespace handed on": (
+        {"m": "import { o } from './n'; o.f()", "n": "export * as o from './o'", "o": "export function f() {}"},
+        "m -> o.f",
+    ),
+    "a default and names at once": (
+        {"m": "import g, { f as h } from './n'; g(); h()", "n": "export default class A {} export let f = () => 1"},
+        "m -> n.A, m -> n.f",
+    ),
+    "what is exported later": ({"m": "import { f } from './n'; f()", "n": "let f; f = () => 1; export { f }"}, "m -> n.f"),
+    "an import that waits": (
+        {
+            "m": "async function h() { (await import('./n')).f() } import('./n').then(n => n.f())",
+            "n": "export function f() {}",
+        },
+        "m.h -> n.f, m -> m.<anonymous1>, m.<anonymous1> -> n.f",
+    ),
+    "require": ({"m": "const n = require('./n'); n.f()", "n": "exports.f = () => 1"}, "m -> n.f"),
+    "require taken apart": ({"m": "const { f: g } = require('./n'); g()", "n": "module.exports = { f() {} }"}, "m -> n.f"),
+    "require of a function": ({"m": "require('./n')()", "n": "module.exports = function () {}"}, "m -> n.default"),
+    "require of one thing": (
+        {
+            "m": "const f = require('./n').f; f()",
+            "n": "module.exports.f = function g() {}",
+        },
+        "m -> n.g",
+    ),
+    "exports and module.exports at once": (
+        {
+            "m": "const n = require('./n'); n(); n.f()",
+            "n": "exports = module.exports = g; exports.f = f; function f() {} function g() {}",
+        },
+        "m -> n.g, m -> n.f",
+    ),
+    "a require that is handed on": (
+        {
+            "m": "require('./n').f()",
+            "n": "module.exports = require('./o')",
+            "o": "exports.f = class A { constructor() {} }; new exports.f()",
+        },
+        "m -> o.A.constructor, o -> o.A.constructor",
+    ),
+    "an import of what exports by assignment": (
+        {"m": "import n, { f } from './n'; import * as o from './n'; n.f(); f(); o.f()", "n": "module.exports = { f() {} }"},
+        "m -> n.f",
+    ),
+    "a default that was compiled": ({"m": "import f from './n'; f()", "n": "exports.default = function f() {}"}, "m -> n.f"),
+    "a require of an ES module": (
+        {
+            "m": "const n = require('./n'); n.default(); n.f()",
+            "n": "export default () => 1; export const f = () => 1",
+        },
+        "m -> n.default, m -> n.f",
+    ),
+    "another require is none": ({"m": "function h(require) { require('./n').f() }", "n": "exports.f = () => 1"}, ""),
+    "exports that are a variable": ({"m": "require('./n').f()", "n": "function h(exports) { exports.f = () => 1 }"}, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", MODULES)
+def test_modules_give_what_they_export(claim: str) -> None:
+    files, expected = MODULES[claim]
+    found = calls({f"{name}.js": code for name, code in files.items()}, JAVASCRIPT)
+    assert sorted(found) == sorted(filter(None, expected.split(", ")))
+
+
+def test_languages_of_one_family_import_one_another() -> None:
+    files = {
+        "m.tsx": "import { f } from './n.js'; import o = require('./o'); export const v = () => <a>{f()}{o.g()}</a>",
+        "n.ts": "export function f(): void {}",
+        "o.js": "exports.g = () => 1",
+    }
+    assert calls(files, JAVASCRIPT) == {"m.v -> n.f", "m.v -> o.g"}
