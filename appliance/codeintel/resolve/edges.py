@@ -127,7 +127,7 @@ class Edges:
                 continue
             caller = self._values.first_scope[file] + read.scope
             for value in self._values.of(file, term.a):
-                for each in self._values.classes.getters(value, term.text):
+                for each in self._values.getters(value, term.text):
                     if isinstance(each, Function):
                         yield Edge(file, caller, each.scope, "", "get", read.line, "protocol", _SURE["protocol"])
 

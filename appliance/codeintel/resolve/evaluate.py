@@ -204,6 +204,10 @@ class Evaluator:
             case _:
                 return NOTHING
 
+    def getters(self, value: Value, name: str) -> Values:
+        """Return the functions that are called when *name* of *value* is read, where it is a property."""
+        return self.classes.getters(value, name)
+
     def _of_module(self, value: Module, file: int, name: str) -> Values:
         found = self.name(self.first_scope[file], name, seen=frozenset((-1,)))
         return found or some(self.modules.below(value, name, importer=file))

@@ -48,7 +48,17 @@ class JavaScript(Evaluator):
             case Generator() | Results() | Container(kind="list" | "map" | "pair" | "pairs"):
                 return frozenset((Method(value, name),))
             case _:
-                return frozenset(self._bound(each, value) for each in self._found(value, name))
+                found = [self._bound(each, value) for each in self._found(value, name)]
+                return self.union(self.calls.result(each) if self._is_getter(each) else frozenset((each,)) for each in found)
+
+    def getters(self, value: Value, name: str) -> Values:
+        """Return the functions that are called when *name* of *value* is read: of an instance, a class or an object."""
+        if not isinstance(value, Container | Class):
+            return super().getters(value, name)
+        return frozenset(each for each in self._found(value, name) if self._is_getter(each))
+
+    def _is_getter(self, value: Value) -> bool:
+        return isinstance(value, Function) and "property" in self.scope(value.scope).marks
 
     def _found(self, value: Value, name: str) -> Values:
         """Return what *name* is on *value* itself, else on what stands behind it."""

@@ -35,7 +35,7 @@ class Definitions(Bindings):
         own = None if node.type in _MEMBERS else node.child_by_field_name("name")
         opened = OpenScope(
             "lambda" if arrow else "function", self.text(own) or name or self._anonymous(), self.scope,
-            node.start_point.row + 1, marks=marks if owner and not arrow else ("staticmethod",),
+            node.start_point.row + 1, marks=marks if owner and not arrow else ("staticmethod", *marks),
             generator=any(child.type == "*" for child in node.children) or node.type.startswith("generator"),
         )  # fmt: skip
         scope = self.enter(opened)

@@ -199,8 +199,7 @@ class Expressions(Names, ABC):
             if kind == "pair":
                 items += self._pair(child, itself)
             elif kind == "method_definition":
-                name = self.property_name(child.child_by_field_name("name"))
-                items += (self.constant(f"str:{name}"), self.function(child, name, receiver=itself))
+                items += self._own_method(child, itself)
             elif kind == "shorthand_property_identifier":
                 items += (self.constant(f"str:{self.text(child)}"), self.named(self.text(child)))
             elif kind == "spread_element":
@@ -208,6 +207,11 @@ class Expressions(Names, ABC):
         term = self._made("dict", node, items)
         self.builder.tie(itself, (term,))
         return term
+
+    def _own_method(self, node: Node, itself: int) -> tuple[int, int]:
+        name, kinds = self.property_name(node.child_by_field_name("name")), {child.type for child in node.children}
+        term = self.function(node, name, receiver=itself, marks=("property",) * ("get" in kinds))
+        return self.constant(f"str:{name}=" if "set" in kinds else f"str:{name}"), term
 
     def _pair(self, node: Node, itself: int) -> tuple[int, int]:
         key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
@@ -349,7 +353,7 @@ class Expressions(Names, ABC):
         """Return the term of an instance of the type that *node* names; types say how."""
 
     @abstractmethod
-    def function(self, node: Node, name: str, *, receiver: int = UNKNOWN) -> int:
+    def function(self, node: Node, name: str, *, receiver: int = UNKNOWN, marks: tuple[str, ...] = ()) -> int:
         """Return the term of the function *node*; definitions say how."""
 
     @abstractmethod

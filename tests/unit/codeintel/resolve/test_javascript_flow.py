@@ -98,6 +98,14 @@ CASES = {
     "a field": ("class A { a = f; b = () => this.a(); c() { this.b() } }", "m.A.b -> m.f, m.A.c -> m.A.b"),
     "a private field": ("class A { #a = f; b() { this.#a() } }", "m.A.b -> m.f"),
     "a getter": ("class A { get a() { return f } b() { this.a() } }", "m.A.b -> m.A.a, m.A.b -> m.f"),
+    "a getter of the class itself": (
+        "class A { static get a() { return f } static set a(x) { g() } } function h() { A.a() }",
+        "m.A.a -> m.g, m.h -> m.A.a, m.h -> m.f",
+    ),
+    "a getter of an object": (
+        "const o = { get a() { return this.b }, set a(x) {}, b: f }; function h() { o.a(); const { a } = o }",
+        "m.h -> m.a, m.h -> m.f",
+    ),
     "a class that is an expression": ("const A = class { a() {} }; new A().a()", "m -> m.A, m -> m.A.a"),
     "a class that a function makes": (
         "const mix = B => class extends B { a() { this.b() } }; class A { b() {} } class C extends mix(A) {} new C().a()",
