@@ -21,6 +21,7 @@ from appliance.base.durable import storage_errors
 from appliance.base.proc import ChildLimits
 from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.build import running
+from appliance.codeintel.build.settings import read_settings
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.families import FAMILIES, Family
@@ -54,7 +55,8 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GRAPH)
-        solved = [_bounded(db, generation, project_db, family, seconds=seconds, tell=tell) for family in FAMILIES]
+        reading = _Reading(generation, project_db, read_settings(folder))
+        solved = [_bounded(db, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
         db.executescript(GRAPH_INDEXES)
         counts = {table: _count(db, table) for table in ("edges", "outside", "unresolved")}
         candidates = _count(db, "edges WHERE how = 'candidate'")
@@ -82,25 +84,30 @@ class _Solved:
     refused: str = ""  # its first language, where there was not enough memory
 
 
-def _bounded(
-    db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, *, seconds: float, tell: Tell
-) -> _Solved:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a graph is made from."""
+
+    generation: sqlite3.Connection
+    project_db: Path
+    settings: dict[str, bytes]
+
+
+def _bounded(db: sqlite3.Connection, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
     try:
-        return _solved(db, generation, project_db, family, seconds=seconds, tell=tell)
+        return _solved(db, reading, family, seconds=seconds, tell=tell)
     except MemoryError:
         if db.in_transaction:
             db.execute("ROLLBACK")
         return _Solved(refused=family.languages[0])
 
 
-def _solved(
-    db: sqlite3.Connection, generation: sqlite3.Connection, project_db: Path, family: Family, *, seconds: float, tell: Tell
-) -> _Solved:
-    found = list(_parts(generation, project_db, family.languages))
+def _solved(db: sqlite3.Connection, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
+    found = list(_parts(reading.generation, reading.project_db, family.languages))
     parts = [part for part in found if part is not None]
-    solver = family.solver([part.path for part in parts], [part.flow for part in parts])
+    solver = family.solver([part.path for part in parts], [part.flow for part in parts], reading.settings)
     solver.solve(tell, seconds=seconds)
-    _write(db, Edges(solver), _Places(generation, parts), files=len(parts))
+    _write(db, Edges(solver), _Places(reading.generation, parts), files=len(parts))
     return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
 
 

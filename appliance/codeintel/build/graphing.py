@@ -8,11 +8,13 @@ from typing import Final
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
 from appliance.codeintel.build import running
+from appliance.codeintel.build.settings import SETTINGS, write_settings
 from appliance.codeintel.facts import BlobTask
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.flow.languages import FRONT_ENDS
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.resolve.packages import is_settings
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.flows import FlowStore, Key
@@ -23,6 +25,7 @@ from appliance.errors import NotFound, StorageFault
 from appliance.ids import BlobId, RepoId
 
 _PROGRAM: Final = "appliance.codeintel.build.grapher"
+_MOST_SETTINGS: Final = 5_000  # files that say what names of modules mean
 _COMMIT_ROWS: Final = 200  # a killed process loses at most these
 
 _log = get("codeintel.graph")
@@ -53,6 +56,7 @@ class GraphBuilder:
                 generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
                 with closing(self._registry.open(known)) as source:
                     self._follow(generation, store, source, progress=progress, check=check)
+                    write_settings(store.paths.generations / published.folder, _settings(generation, source))
                 made = self._made(store, published.folder, progress=progress, check=check)
                 if store.publish_graph(published.folder, made):
                     _log.info("graph.published", repo=known.id, generation=published.generation, edges=made.edges)
@@ -83,7 +87,8 @@ class GraphBuilder:
         try:
             said = running.run(_PROGRAM, *arguments, folder=place, phase="graph", progress=progress, check=check)
         finally:
-            (place / GRAPH_ASIDE).unlink(missing_ok=True)
+            for left in (GRAPH_ASIDE, SETTINGS):
+                (place / left).unlink(missing_ok=True)
         if said.graph is None:
             raise StorageFault("The program that makes a graph said nothing of what it made.")
         return said.graph
@@ -105,6 +110,14 @@ def _missing(generation: Generation, flows: FlowStore) -> dict[BlobId, tuple[str
         for number in followed
         if (files.blobs[number], files.hints[number]) not in known
     }
+
+
+def _settings(generation: Generation, source: Source) -> dict[str, bytes]:
+    """Return the files of *generation* that say what names of modules mean, by their paths."""
+    files = generation.files
+    numbers = [number for number, path in enumerate(files.paths) if is_settings(path)][:_MOST_SETTINGS]
+    contents = dict(source.read([files.blobs[number] for number in numbers]))
+    return {files.paths[number]: contents[files.blobs[number]] for number in numbers if files.blobs[number] in contents}
 
 
 def _tasks(source: Source, missing: Mapping[BlobId, tuple[str, str]]) -> Iterator[BlobTask]:

@@ -1,6 +1,6 @@
 """Which languages are solved together, and what each of these families has of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +17,15 @@ class Family:
     """Languages that import one another."""
 
     languages: tuple[str, ...]
-    modules: Callable[[Sequence[str]], Finder]
+    modules: Callable[[Sequence[str], Mapping[str, bytes]], Finder]
     evaluator: type[Evaluator]
 
-    def solver(self, paths: Sequence[str], flows: Sequence[Flow]) -> Solver:
-        """Return the solver of the files at *paths*, whose flows are *flows*."""
-        return Solver(flows, self.modules(paths), self.evaluator)
+    def solver(self, paths: Sequence[str], flows: Sequence[Flow], settings: Mapping[str, bytes] | None = None) -> Solver:
+        """Return the solver of the files at *paths*, whose flows are *flows*; *settings* say what names of modules mean."""
+        return Solver(flows, self.modules(paths, settings or {}), self.evaluator)
 
 
-PYTHON: Final = Family(("python",), Modules, Evaluator)
+PYTHON: Final = Family(("python",), lambda paths, _: Modules(paths), Evaluator)
 JAVASCRIPT: Final = Family(("javascript", "typescript", "tsx"), JavaScriptModules, JavaScript)
 FAMILIES: Final = (PYTHON, JAVASCRIPT)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

@@ -1,6 +1,7 @@
 """From a published generation to its graph, and what that says of calls."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ import pytest
 
 from appliance.codeintel.build import grapher
 from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.build.settings import SETTINGS
 from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.structure import answer
@@ -60,6 +62,16 @@ from shop.prices import gross
 
 def test_add():
     add(gross(1), 2)
+"""
+MAIN = """
+import { total } from '@shop/core'
+import { help } from '~/help'
+import { z } from 'zod'
+export function main() {
+  total()
+  help()
+  z()
+}
 """
 CODE: dict[str, bytes | str | None] = {
     "shop/prices.py": PRICES.lstrip(),
@@ -137,6 +149,24 @@ def test_languages_are_not_mixed(graphs: Graphs, repo: Repo) -> None:
         "`gross` (function, web/prices.ts:1) is called at 1 place by 1 caller.",
         "`show` calls it at web/cart.ts:4.",
     ]
+
+
+def test_a_package_of_the_repository_is_found_by_its_name(graphs: Graphs, tmp_path: Path) -> None:
+    """Also where folders have names that are no text; a package that is none of the repository's stays outside."""
+    files: dict[str, bytes | str | None] = {
+        "packages/core/package.json": '{"name": "@shop/core", "exports": {".": "./dist/index.js"}}',
+        "packages/core/src/index.ts": "export function total() {}\n",
+        os.fsdecode(b"packages/b\xfc/package.json"): '{"name": "bad"}',
+        "packages/web/tsconfig.json": '{"compilerOptions": {"paths": {"~/*": ["./lib/*"]}} /* ours */}',
+        "packages/web/lib/help.ts": "export const help = () => 1\n",
+        "packages/web/main.ts": MAIN,
+    }
+    repo = graphs.bench.add(make_repo(tmp_path, files))
+    graphs.bench.index(repo)
+    graphs.build(repo)
+    assert graphs.said(repo, "who calls total")[1:] == ["`main` calls it at packages/web/main.ts:6."]
+    assert graphs.said(repo, "who calls help")[1:] == ["`main` calls it at packages/web/main.ts:7."]
+    assert not list(graphs.bench.paths.root.rglob(SETTINGS))
 
 
 def test_a_class_is_called_where_one_is_made_also_at_the_top_of_a_file(graphs: Graphs, repo: Repo) -> None:
@@ -238,7 +268,7 @@ def test_a_family_that_runs_out_of_memory_costs_only_itself(
     real = grapher._solved
 
     def solved(*given: object, **named: object) -> object:
-        if "python" in given[3].languages:  # type: ignore[attr-defined]  # the family
+        if "python" in given[2].languages:  # type: ignore[attr-defined]  # the family
             raise MemoryError
         return real(*given, **named)  # type: ignore[arg-type]
 
