@@ -126,10 +126,9 @@ class Edges:
             if term.text not in self._properties:
                 continue
             caller = self._values.first_scope[file] + read.scope
-            for value in self._values.of(file, term.a):
-                for each in self._values.getters(value, term.text):
-                    if isinstance(each, Function):
-                        yield Edge(file, caller, each.scope, "", "get", read.line, "protocol", _SURE["protocol"])
+            found = self._values.union(self._values.getters(value, term.text) for value in self._values.of(file, term.a))
+            for target in dict.fromkeys(each.scope for each in found if isinstance(each, Function)):
+                yield Edge(file, caller, target, "", "get", read.line, "protocol", _SURE["protocol"])
 
     def _targets(self, called: Iterable[Value]) -> Iterator[tuple[int | None, str]]:
         for value in called:

@@ -61,3 +61,11 @@ def test_a_call_by_name_is_certain() -> None:
     solver = solved({"m.py": CODE})
     edges = [each for each in Edges(solver).of(0) if isinstance(each, Edge) and each.line == 13]
     assert {(dotted(solver, each.target or 0), each.how) for each in edges} == {("m.A", "name"), ("m.A.rest", "type")}
+
+
+def test_what_is_read_of_several_classes_that_share_a_property_is_one_call() -> None:
+    code = (
+        "class A:\n    @property\n    def a(self): pass\nclass B(A): pass\nclass C(A): pass\nfor x in [B(), C()]:\n    x.a\n"
+    )
+    found = [each for each in Edges(solved({"m.py": code})).of(0) if each.line == 7]
+    assert [(each.kind, each.how) for each in found if isinstance(each, Edge)] == [("get", "protocol")]
