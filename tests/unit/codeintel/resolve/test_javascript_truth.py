@@ -85,7 +85,7 @@ FILES = {
         var util = require('util')
         var fs = require('fs')
         var Router = require('./router')
-        const { wrap, once: onlyOnce } = require('./helpers')
+        const { wrap, once: justOnce } = require('./helpers')
 
         module.exports = createApp
         module.exports.Router = Router
@@ -111,7 +111,7 @@ FILES = {
           setTimeout(function () { self.use(stop) }, 10)
           this.open()
         }
-        App.prototype.open = onlyOnce(listen)
+        App.prototype.open = justOnce(listen)
 
         function listen() {}
         function report() {}
