@@ -30,6 +30,7 @@ from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIP
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
 
 _ROWS: Final = 10_000
+_DEEPEST: Final = 5_000  # frames; the most that was ever seen, in a chain of getters made for it, was 692
 Tell = Callable[[int, int], None]
 
 
@@ -188,6 +189,7 @@ def main() -> int:
     folder, project_db, memory, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     ChildLimits(memory=memory).apply()
     gc.disable()  # it makes millions of small objects and ends soon
+    sys.setrecursionlimit(_DEEPEST)
 
     def work(tell: Tell) -> running.Said:
         return running.Said(graph=build(folder, project_db=project_db, seconds=seconds, tell=tell))
