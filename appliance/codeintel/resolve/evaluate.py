@@ -45,6 +45,7 @@ class Evaluator:
         self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
         self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
         self.cells = Cells()
+        self._bringers: dict[tuple[int, str], int | None] = {}
         self._same: dict[int, Values] = {}  # terms that are the same for ever
         self._stored = _stored(flows)
         self.classes = Classes(self)
@@ -148,19 +149,36 @@ class Evaluator:
             return found
         return frozenset((External(f"{term.text}.{term.name}"),))
 
-    def name(self, scope: int, name: str, *, seen: frozenset[int] = frozenset()) -> Values:
-        """Return what *name* of *scope* holds; of a module also what its imports of everything bring."""
+    def name(self, scope: int, name: str, *, builtins: bool = True) -> Values:
+        """Return what *name* of *scope* holds; of a module also what its imports of everything bring.
+
+        With *builtins* what nobody binds is a builtin.
+        """
         file, one = self.scope_file[scope], self.scope(scope)
         found = self.of(file, one.names.get(name, UNKNOWN)) | self.stored("static", scope, name)
         if found or one.kind != "module" or name in one.names:
             return found
-        for star in self.flows[file].stars:
-            source = self.modules.find(star, importer=file)
-            if isinstance(source, Module) and source.file not in seen and not name.startswith("_"):
-                found = self.name(self.first_scope[source.file], name, seen=seen | {file})
-                if found:
-                    return found
-        return NOTHING if seen else frozenset((External(f"builtins.{name}"),))
+        bringer = None if name.startswith("_") else self._bringer(file, name)
+        if bringer is not None:
+            return self.name(self.first_scope[bringer], name)
+        return frozenset((External(f"builtins.{name}"),)) if builtins else NOTHING
+
+    def _bringer(self, file: int, name: str) -> int | None:
+        """Return the file that binds *name*, of those whose names *file* imports all of, and they in turn."""
+        if (file, name) not in self._bringers:
+            asked, waiting = {file}, [file]
+            found = None
+            while waiting and found is None:
+                at = waiting.pop()
+                if at != file and name in self.flows[at].scopes[0].names:
+                    found = at
+                for star in reversed(self.flows[at].stars):
+                    source = self.modules.find(star, importer=at)
+                    if isinstance(source, Module) and source.file not in asked:
+                        asked.add(source.file)
+                        waiting.append(source.file)
+            self._bringers[file, name] = found
+        return self._bringers[file, name]
 
     def parameter(self, scope: int, place: int) -> Values:
         """Return what a parameter can be: its default, what calls hand over, an instance of its type."""
@@ -209,7 +227,7 @@ class Evaluator:
         return self.classes.getters(value, name)
 
     def _of_module(self, value: Module, file: int, name: str) -> Values:
-        found = self.name(self.first_scope[file], name, seen=frozenset((-1,)))
+        found = self.name(self.first_scope[file], name, builtins=False)
         return found or some(self.modules.below(value, name, importer=file))
 
     def instance(self, value: Value) -> Values:

@@ -152,7 +152,7 @@ class JavaScript(Evaluator):
             return found or whole if name in {_WHOLE, "default"} else found
         if name in {_WHOLE, "default"}:
             return frozenset((value,)) if name == _WHOLE else NOTHING
-        return self.name(scope, key, seen=frozenset((-1,)))
+        return self.name(scope, key, builtins=False)
 
     def _taken(self, file: int, term: Term) -> Values:
         source = self.modules.find(term.text, importer=file)

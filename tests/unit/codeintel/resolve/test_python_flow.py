@@ -202,3 +202,11 @@ def test_what_is_nested_too_deeply_is_said_and_the_rest_is_followed() -> None:
 )
 def test_hostile_code_is_read_to_its_end(code: str) -> None:
     edges(solved({"m.py": code}))
+
+
+def test_modules_that_import_everything_of_one_another_are_asked_once() -> None:
+    files = {
+        f"m{n}.py": f"from m{(n + 1) % 60} import *\nfrom m{(n + 7) % 60} import *\nhere{n} = 1\nfar()\n" for n in range(60)
+    }
+    found = calls({**files, "m9.py": files["m9.py"] + "def far(): pass\n"})
+    assert found == {f"m{n} -> m9.far" for n in range(60)}
