@@ -55,18 +55,23 @@ class GraphBuilder:
                     return info
                 generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
                 with closing(self._registry.open(known)) as source:
-                    self._follow(generation, store, source, progress=progress, check=check)
+                    while self._follow(generation, store, source, progress=progress, check=check):
+                        check()
                     write_settings(store.paths.generations / published.folder, _settings(generation, source))
                 made = self._made(store, published.folder, progress=progress, check=check)
                 if store.publish_graph(published.folder, made):
                     _log.info("graph.published", repo=known.id, generation=published.generation, edges=made.edges)
 
-    def _follow(self, generation: Generation, store: CodeStore, source: Source, *, progress: Progress, check: Check) -> None:
-        """Find the flows of all blobs of *generation* that have none yet. One that cannot be read any more has none."""
+    def _follow(self, generation: Generation, store: CodeStore, source: Source, *, progress: Progress, check: Check) -> bool:
+        """Find the flows of blobs of *generation* that have none yet; return whether there were any.
+
+        One that cannot be read any more has none. One that stands under names of several languages is followed as one of
+        them a call: call again until there are no more.
+        """
         with closing(FlowStore(store.paths.db)) as flows:
             missing = _missing(generation, flows)
             if not missing:
-                return
+                return False
             pool = ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits)
             rows: list[tuple[Key, bytes]] = []
             done = 0
@@ -80,6 +85,7 @@ class GraphBuilder:
                         check()
                         progress("follow", done, done + len(missing))
             flows.put([*rows, *(((blob, hint), b"") for blob, (hint, _) in missing.items())])
+        return True
 
     def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
         place = store.paths.generations / folder

@@ -293,6 +293,15 @@ def test_one_that_is_stopped_leaves_nothing_behind(graphs: Graphs, repo: Repo) -
     assert [path.name for path in generation.folder.iterdir() if "graph" in path.name] == []
 
 
+def test_the_same_bytes_under_names_of_several_languages_are_followed_as_each(graphs: Graphs, tmp_path: Path) -> None:
+    both = "function one() {}\none()\n"
+    files: dict[str, bytes | str | None] = {"a.js": both, "a.ts": both, "b.tsx": both, "e.py": "", "e.ts": "", "e.js": ""}
+    repo = graphs.bench.add(make_repo(tmp_path, files))
+    graphs.bench.index(repo)
+    info = graphs.build(repo)
+    assert (info.files, info.skipped, info.edges) == (6, 0, 3)
+
+
 def test_what_is_not_indexed_has_no_graph(graphs: Graphs, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         graphs.build(graphs.bench.add(make_repo(tmp_path, {"a.py": "x = 1\n"})))
