@@ -1,6 +1,6 @@
 """What a change of a definition can reach: what calls it, and what calls that in turn, less surely with each step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,12 +20,13 @@ from appliance.codeintel.query.draft import (
 )  # fmt: skip
 from appliance.codeintel.questions import StructureQuery
 from appliance.codeintel.source.base import FileFlags
-from appliance.codeintel.store.graph import CallGraph, EdgeRow
+from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.symbols import SymbolRow
 
 MOST_STEPS: Final = 5
 _MOST: Final = 5_000  # that are reached; a definition with more reaches everything
 _LEAST: Final = 0.05  # confidence; less says nothing
+_Way = tuple[int, int, int]  # steps, what is called, the line of the call
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +70,22 @@ def impact(found: Found, graph: CallGraph, *, steps: int = MOST_STEPS) -> Impact
     """Return what a change of *found* can reach within so many calls."""
     start = with_inner(found)
     sure = dict.fromkeys(start, 1.0)
-    first: dict[int, tuple[int, EdgeRow]] = {}
+    ways: dict[int, _Way] = {}
     frontier, cut = list(start), False
     for step in range(1, steps + 1):
         coming: dict[int, float] = {}
-        for edge in graph.callers(frontier):
-            confidence = sure[edge.target] * edge.confidence
-            if edge.source in sure or confidence < _LEAST:
-                continue
-            if confidence > coming.get(edge.source, 0.0):
-                coming[edge.source] = confidence
-                first[edge.source] = (step, edge)
+        for target, source, line, confidence in graph.reaching(frontier):
+            surest = sure[target] * confidence
+            if source not in sure and surest >= _LEAST and surest > coming.get(source, 0.0):
+                coming[source] = surest
+                ways[source] = (step, target, line)
         sure |= coming
         frontier = [source for source in coming if source >= 0]
         cut = len(sure) > _MOST
         if cut or not frontier:
             break
-    rows = _rows(found.code, [edge for _, edge in first.values()])
-    reached = [_reached(found.code, rows, step, edge, round(sure[source], 2)) for source, (step, edge) in first.items()]
+    rows = _rows(found.code, ways)
+    reached = [_reached(found.code, rows, source, way, round(sure[source], 2)) for source, way in ways.items()]
     return Impact(tuple(sorted(reached, key=_order)[:_MOST]), cut)
 
 
@@ -112,15 +111,16 @@ def say_impact(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Non
             draft.warnings.append(f"{several(lost, 'call')} of something named `{item.row.name}` could not be told.")
 
 
-def _rows(code: Code, edges: Sequence[EdgeRow]) -> dict[int, SymbolRow]:
-    ids = {number for edge in edges for number in (edge.source, edge.target) if number >= 0}
+def _rows(code: Code, ways: Mapping[int, _Way]) -> dict[int, SymbolRow]:
+    ids = {number for source, (_, target, _) in ways.items() for number in (source, target) if number >= 0}
     return {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
 
 
-def _reached(code: Code, rows: dict[int, SymbolRow], step: int, edge: EdgeRow, confidence: float) -> Reached:
-    symbol = rows.get(edge.source)
-    path = symbol.path if symbol else code.generation.files.paths[-1 - edge.source]
-    return Reached(code, path, edge.line, symbol, rows[edge.target], step, confidence)
+def _reached(code: Code, rows: Mapping[int, SymbolRow], source: int, way: _Way, confidence: float) -> Reached:
+    step, target, line = way
+    symbol = rows.get(source)
+    path = symbol.path if symbol else code.generation.files.paths[-1 - source]
+    return Reached(code, path, line, symbol, rows[target], step, confidence)
 
 
 def _order(each: Reached) -> tuple[int, bool, float, str, int]:

@@ -1,7 +1,7 @@
 """The graph of one generation: what calls what, written once behind the generation, never changed after that."""
 
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -82,6 +82,15 @@ class CallGraph:
     def callees(self, sources: Collection[int]) -> list[EdgeRow]:
         """Return the calls that stand in any of *sources*, surest first."""
         return self._edges("source", sources)
+
+    def reaching(self, targets: Collection[int]) -> Iterator[tuple[int, int, int, float]]:
+        """Yield target, source, line and confidence of each call of any of *targets*, in no promised order."""
+        wanted = list(targets)
+        with self._db.read() as conn:
+            for start in range(0, len(wanted), _MOST_MARKS):
+                some = wanted[start : start + _MOST_MARKS]
+                query = f"SELECT target, source, line, confidence FROM edges WHERE target IN ({_marks(some)})"  # noqa: S608
+                yield from map(tuple, conn.execute(query, some).fetchall())
 
     def outside(self, sources: Collection[int]) -> list[OutsideRow]:
         """Return the calls in *sources* that lead out of the repository, in the order of lines."""
