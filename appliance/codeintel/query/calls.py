@@ -23,7 +23,7 @@ from appliance.codeintel.query.draft import (
 from appliance.codeintel.questions import StructureQuery
 from appliance.codeintel.resolve.families import FOLLOWED
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.graph import CallGraph, EdgeRow
+from appliance.codeintel.store.graph import CallGraph, EdgeRow, GraphInfo
 from appliance.codeintel.store.symbols import SymbolRow
 
 _NO_CODE = frozenset({"text", "markdown"})
@@ -90,7 +90,12 @@ def unfollowed(generation: Generation) -> list[str]:
         said.append(f"calls are not followed in {', '.join(languages)} yet.")
     if generation.graph is None:
         return ["its calls are still being followed.", *said]
-    info = generation.graph.info
+    return [*said, *_shortfalls(generation.graph.info)]
+
+
+def _shortfalls(info: GraphInfo) -> list[str]:
+    """Return what a graph lacks of the languages that are followed."""
+    said = []
     if info.skipped:
         said.append(f"{several(info.skipped, 'file')} could not be followed: their syntax cannot be used.")
     if info.cut:
@@ -98,7 +103,7 @@ def unfollowed(generation: Generation) -> list[str]:
     too_much = "that takes more memory than index.graph_memory allows."
     said += [f"calls in {language} are not followed: {too_much}" for language in info.refused]
     if not info.settled:
-        said.append("there was more to learn after index.graph_seconds: calls may be missing.")
+        said.append("there was more to learn when its graph was made: calls may be missing.")
     return said
 
 
@@ -160,14 +165,20 @@ def following(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iter
         elif generation.graph is None:
             draft.say(f"{head}; its calls are still being followed, ask again in a moment.", place_of(item))
         else:
+            draft.warnings += [f"{item.code.repo_name}: {what}" for what in _shortfalls(generation.graph.info)]
             yield item
+    draft.warnings = list(dict.fromkeys(draft.warnings))
 
 
 def _with_constructor(found: Found) -> list[int]:
     if found.row.kind not in CLASSES:
         return [found.row.id]
     inside = found.code.generation.symbols.in_file(found.row.path)
-    makers = [row.id for row in inside if row.parent == found.row.qualname and row.name == "__init__"]
+    makers = [
+        row.id
+        for row in inside
+        if row.parent == found.row.qualname and (row.name == "__init__" or row.kind == "constructor")
+    ]
     return [found.row.id, *makers]
 
 

@@ -17,11 +17,9 @@ class Finder(Protocol):
 
     def find(self, name: str, *, importer: int) -> Module | Package | External:
         """Return what the import of *name* gives in the file *importer*."""
-        ...
 
     def below(self, parent: Module | Package, name: str, *, importer: int) -> Module | Package | None:
         """Return the module *name* of the package *parent*, or None if it has none."""
-        ...
 
 
 class Modules:

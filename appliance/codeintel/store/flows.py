@@ -13,6 +13,7 @@ from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 
 _ZLIB_LEVEL: Final = 1
+_REMEDY: Final = "It is found anew when the repository is indexed again."
 Key = tuple[str, str]
 """A blob, and the language that its path suggests."""
 
@@ -42,16 +43,21 @@ class FlowStore:
             )
 
     def flow(self, key: Key) -> Flow | None:
-        """Return the flow of a blob, None where there is none to be had; raise `StoreCorrupt` if nobody has looked."""
+        """Return the flow of a blob, None where there is none to be had.
+
+        Raise `StoreCorrupt` if nobody has looked, or if it is damaged; then it is forgotten, and found anew at the next try.
+        """
         with self._db.read() as conn:
             row = conn.execute("SELECT flow FROM flows WHERE blob = ? AND hint = ?", key).fetchone()
         if row is None:
-            raise StoreCorrupt("The flow of an indexed file is missing.", remedy="Index the repository again.")
+            raise StoreCorrupt("The flow of an indexed file is missing.", remedy=_REMEDY)
         try:
             packed = zlib.decompress(row[0])
             return unpack_flow(packed) if packed else None
         except (zlib.error, msgspec.DecodeError) as exc:
-            raise StoreCorrupt("A cached flow cannot be read.", remedy="Index the repository again.") from exc
+            with self._db.write() as conn:
+                conn.execute("DELETE FROM flows WHERE blob = ? AND hint = ?", key)
+            raise StoreCorrupt("A cached flow cannot be read.", remedy=_REMEDY) from exc
 
     def forget(self, *, used: Iterable[Key]) -> None:
         """Forget, and overwrite, the flows of all but the *used* blobs."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +23,7 @@ from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
 from appliance.config import Index
-from appliance.errors import Cancelled, NotFound
+from appliance.errors import Cancelled, NotFound, StoreCorrupt
 from tests.support.indexing import IndexBench, go_on, silent
 from tests.support.repos import commit, make_repo
 
@@ -257,7 +258,11 @@ def test_what_takes_too_long_is_not_learnt_and_that_is_said(bench: IndexBench, r
     assert not short.build(repo.id, progress=silent, check=go_on).settled
     reader = GraphReader(graphs.generations, bench.clock)
     response = asyncio.run(reader.calls("gross", "callers", scope=Scope(repo.project)))
-    assert "repo: there was more to learn after index.graph_seconds: calls may be missing." in response.warnings
+    assert "repo: there was more to learn when its graph was made: calls may be missing." in response.warnings
+    assert (
+        "repo: there was more to learn when its graph was made: calls may be missing."
+        in graphs.ask(repo, "who calls gross").warnings
+    )
 
 
 def test_a_family_that_runs_out_of_memory_costs_only_itself(
@@ -276,6 +281,31 @@ def test_a_family_that_runs_out_of_memory_costs_only_itself(
     db = graphs.bench.paths.project(repo.project).db
     info = grapher.build(generation.folder, project_db=db, seconds=60, tell=lambda _done, _total: None)
     assert (info.refused, info.files, info.edges) == (("python",), 2, 1)
+
+
+def test_a_flow_that_is_damaged_fails_once_and_is_found_anew(graphs: Graphs, repo: Repo) -> None:
+    graphs.build(repo)
+    place = graphs.generations.published(repo.id).folder / GRAPH_NAME
+    place.unlink()
+    with closing(sqlite3.connect(graphs.bench.paths.project(repo.project).db)) as db:
+        db.execute("UPDATE flows SET flow = x'00' WHERE rowid = (SELECT min(rowid) FROM flows)")
+        db.commit()
+    with pytest.raises(StoreCorrupt, match="cannot be read"):
+        graphs.build(repo)
+    assert graphs.build(repo).files == 6
+
+
+def test_a_class_with_a_constructor_is_called_where_one_is_made_in_typescript_too(graphs: Graphs, tmp_path: Path) -> None:
+    code = (
+        "export class Cart {\n  constructor(readonly n: number) {}\n}\nexport function make() {\n  return new Cart(1)\n}\n"
+    )
+    made = graphs.bench.add(make_repo(tmp_path, {"cart.ts": code}))
+    graphs.bench.index(made)
+    graphs.build(made)
+    assert graphs.said(made, "who calls Cart") == [
+        "`Cart` (class, cart.ts:1) is called at 1 place by 1 caller.",
+        "`make` calls it at cart.ts:5.",
+    ]
 
 
 def test_one_that_is_stopped_leaves_nothing_behind(graphs: Graphs, repo: Repo) -> None:
