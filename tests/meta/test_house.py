@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,3 +78,11 @@ def test_nothing_cites_a_label_that_only_its_author_can_look_up() -> None:
         for match in label.finditer(path.read_text())
     ]
     assert not found
+
+
+def test_every_file_of_tests_is_collected() -> None:
+    """By default pytest passes over folders that are called ``build`` or ``dist``, and says nothing of it."""
+    given = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider"]
+    said = subprocess.run(given, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    collected = {line.partition(":")[0] for line in said.splitlines()}
+    assert {str(path.relative_to(ROOT)) for path in tracked("tests/**/test_*.py")} - collected == set()
