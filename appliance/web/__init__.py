@@ -1,1 +1,1 @@
-"""What both doors share of HTTP: what a request is, who waits for it, and how an error is told."""
+"""What the doors share of HTTP: what a request is, what it is about, who waits for it, and how an error is told."""

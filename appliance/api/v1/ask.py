@@ -14,11 +14,11 @@ from appliance import errors
 from appliance.api import sse
 from appliance.api.answers import AnswerOut, AskIn, SentenceOut, StruckOut, TokenOut
 from appliance.api.problems import documented
-from appliance.api.v1.scopes import scope_of
 from appliance.codeintel.results import AnswerEvent, Scope
 from appliance.services import Services
 from appliance.web.listening import while_listening
 from appliance.web.requests import request_id_of
+from appliance.web.scopes import scope_of
 from appliance.web.wiring import Asked, Wired
 
 

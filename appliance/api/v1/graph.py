@@ -8,10 +8,10 @@ from litestar.params import QueryParameter
 from appliance import errors
 from appliance.api.found import CallsOut, ImpactOut
 from appliance.api.problems import documented
-from appliance.api.v1.scopes import scope_of
 from appliance.codeintel.query.impact import MOST_STEPS
 from appliance.codeintel.results import Direction
 from appliance.services import DEFAULT_PROJECT, Services
+from appliance.web.scopes import scope_of
 from appliance.web.wiring import Wired
 
 Name = Annotated[str, QueryParameter(min_length=1, max_length=300, description="A definition, qualified or not.")]

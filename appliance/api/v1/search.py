@@ -8,9 +8,9 @@ from litestar.params import QueryParameter
 from appliance import errors
 from appliance.api.found import SearchOut
 from appliance.api.problems import documented
-from appliance.api.v1.scopes import scope_of
 from appliance.codeintel.query.querylang import LONGEST_QUERY
 from appliance.services import DEFAULT_PROJECT
+from appliance.web.scopes import scope_of
 from appliance.web.wiring import Wired
 
 
