@@ -40,6 +40,7 @@ def publish(
     left_out: Sequence[LeftOut] = (),
     flags: Mapping[str, FileFlags] | None = None,
     commit: str = "c" * 40,
+    branch: str = "",
 ) -> GenerationInfo:
     """Publish a generation of *files* for *repo* and return what it holds."""
     identity = GenerationId(new_id("gen"))
@@ -58,7 +59,7 @@ def publish(
         id=identity,
         repo=repo,
         commit=CommitId(commit),
-        branch="main",
+        branch=branch or "main",
         tree=identity,
         created_at=0.0,
         files=counts.files,
@@ -70,7 +71,7 @@ def publish(
         problems=counts.problems,
         parser_version=1,
     )
-    store.publish(info, folder=folder.name, recipe=RECIPE)
+    store.publish(info, folder=folder.name, recipe=RECIPE, branch=branch)
     return info
 
 

@@ -61,8 +61,7 @@ def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
             with closing(connect_immutable(path)) as conn, store_errors(path):
                 rows = conn.execute("SELECT blob, hint FROM files").fetchall()
         except StoreCorrupt:
-            published = store.published(info.repo)
-            if published is not None and published.folder == folder:
+            if any(published.folder == folder for published in store.branches(info.repo).values()):
                 raise
             rows = []
         yield from ((blob, hint, info.parser_version) for blob, hint in rows)

@@ -1,4 +1,7 @@
-"""``project.db``: the facts of every blob seen, and which generation of each repo is the published one."""
+"""``project.db``: the facts of every blob seen, and which generation of each branch of each repo is the published one.
+
+The branch "" is a repo's own: the one that readers get who name none.
+"""
 
 import shutil
 import sqlite3
@@ -43,6 +46,11 @@ class BlobRow:
     unsure: str = ""
 
 
+_PUBLISHED: Final = (
+    "SELECT p.branch, g.id, g.folder, coalesce(m.serial, 0) serial, coalesce(r.recipe, '') recipe FROM published p"
+    " JOIN generations g ON g.id = p.generation LEFT JOIN matrices m ON m.folder = g.folder"
+    " LEFT JOIN graphs r ON r.folder = g.folder"
+)
 _INFO = msgspec.msgpack.Decoder(GenerationInfo)
 _GRAPH_INFO = msgspec.msgpack.Decoder(GraphInfo)
 
@@ -152,16 +160,24 @@ class CodeStore:
         with self._db.read() as conn:
             return [(row[0], _info(row[1])) for row in conn.execute("SELECT folder, info FROM generations")]
 
-    def published(self, repo: RepoId) -> Published | None:
-        """Return what readers of *repo* should read now, or None when nothing was ever published."""
+    def published(self, repo: RepoId, branch: str = "") -> Published | None:
+        """Return what readers of *branch* of *repo* should read now, or None when nothing was ever published."""
         with self._db.read() as conn:
-            row = conn.execute(
-                "SELECT g.id, g.folder, coalesce(m.serial, 0), coalesce(r.recipe, '') FROM published p"
-                " JOIN generations g ON g.id = p.generation LEFT JOIN matrices m ON m.folder = g.folder"
-                " LEFT JOIN graphs r ON r.folder = g.folder WHERE p.repo = ?",
-                (repo,),
-            ).fetchone()
-        return None if row is None else Published(GenerationId(row[0]), row[1], row[2], row[3])
+            row = conn.execute(f"{_PUBLISHED} WHERE p.repo = ? AND p.branch = ?", (repo, branch)).fetchone()
+        return None if row is None else _published(row)
+
+    def branches(self, repo: RepoId) -> dict[str, Published]:
+        """Return what readers of each branch of *repo* should read now, its own first."""
+        with self._db.read() as conn:
+            rows = conn.execute(f"{_PUBLISHED} WHERE p.repo = ? ORDER BY p.branch", (repo,)).fetchall()
+        return {row["branch"]: _published(row) for row in rows}
+
+    def keep_branches(self, repo: RepoId, branches: Collection[str]) -> None:
+        """Let readers of *repo* have only its own branch and *branches*."""
+        with self._db.write() as conn:
+            held = [row[0] for row in conn.execute("SELECT branch FROM published WHERE repo = ? AND branch <> ''", (repo,))]
+            gone = [(repo, branch) for branch in held if branch not in branches]
+            conn.executemany("DELETE FROM published WHERE repo = ? AND branch = ?", gone)
 
     def info(self, generation: GenerationId) -> GenerationInfo:
         """Return what *generation* holds, with the vectors that it has by now; raise `StoreCorrupt` if it is gone."""
@@ -191,8 +207,8 @@ class CodeStore:
             return None
         return row["folder"], _info(row["info"])
 
-    def publish(self, info: GenerationInfo, *, folder: str, recipe: str, adopt: bool = False) -> bool:
-        """Make *info*, whose files stand in *folder*, the generation that readers of its repo read.
+    def publish(self, info: GenerationInfo, *, folder: str, recipe: str, adopt: bool = False, branch: str = "") -> bool:
+        """Make *info*, whose files stand in *folder*, the generation that readers of *branch* of its repo read.
 
         On return it survives a power cut; until then readers get the former one. With *adopt* the folder must belong to a
         generation that exists at that moment; False says that it does not any more, and nothing was changed.
@@ -204,13 +220,13 @@ class CodeStore:
             if adopt and not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
                 return False
             conn.execute("INSERT INTO generations VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            conn.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (info.repo, info.id))
+            conn.execute("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", (info.repo, branch, info.id))
         return True
 
     def retire(self, *, live: Collection[RepoId], keep: int = 2) -> None:
         """Forget all but the newest *keep* generations of each *live* repo, and every one of the others.
 
-        The published generation of a live repo is never forgotten.
+        The published generations of a live repo are never forgotten.
         """
         with self._db.write() as conn:
             known = [RepoId(row[0]) for row in conn.execute("SELECT DISTINCT repo FROM generations")]
@@ -302,6 +318,10 @@ class CodeStore:
             "SELECT serial, model, embedded, skipped, failed FROM matrices WHERE folder = ?", (folder,)
         ).fetchone()
         return None if row is None else MatrixRow(*row)
+
+
+def _published(row: sqlite3.Row) -> Published:
+    return Published(GenerationId(row["id"]), row["folder"], row["serial"], row["recipe"])
 
 
 def _info(packed: bytes) -> GenerationInfo:

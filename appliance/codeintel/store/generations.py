@@ -2,12 +2,14 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from appliance.base.clock import Clock
-from appliance.base.paths import DataPaths
+from appliance.base.paths import DataPaths, display
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Freshness
 from appliance.codeintel.source.base import Source
@@ -21,6 +23,7 @@ from appliance.ids import CommitId, GenerationId, ProjectId, RepoId
 _BEHIND_FOR_S = 2.0  # how long a count of unindexed commits is believed
 _BEHIND_WITHIN_S = 3.0  # how long `Generations.freshness` waits for one
 _COUNTERS = 4  # threads that ask repositories; they may hang on a disk that does not answer, so nothing else uses them
+_MOST_ASKED = 100  # counts that wait for one repository
 _ATTEMPTS = 3  # a flip between asking and opening, twice in a row, is already unheard of
 
 
@@ -39,6 +42,14 @@ class _Opened:
     generation: GenerationId | None
 
 
+@dataclass(slots=True)
+class _Counting:
+    """The counts that are asked of one repository, the oldest first. ``busy``: a thread is at them."""
+
+    asked: "dict[tuple[str, CommitId], Future[int | None]]" = field(default_factory=dict)
+    busy: bool = False
+
+
 class Generations:
     """Hands out what is published, per repo. Safe to use from many threads.
 
@@ -51,37 +62,52 @@ class Generations:
         self._clock = clock
         self._lock = threading.Lock()
         self._stores: dict[ProjectId, CodeStore] = {}
-        self._held: dict[RepoId, _Held] = {}
+        self._held: dict[tuple[RepoId, str], _Held] = {}  # by branch
         self._sources: dict[RepoId, _Opened] = {}
-        self._behind: OrderedDict[tuple[RepoId, str], tuple[float, int | None]] = OrderedDict()
-        self._counting: dict[RepoId, tuple[CommitId, Future[int | None]]] = {}
+        self._behind: OrderedDict[tuple[RepoId, str, CommitId], tuple[float, int | None]] = OrderedDict()
+        self._counting: dict[RepoId, _Counting] = {}
         self._counters = ThreadPoolExecutor(_COUNTERS, thread_name_prefix="behind")
 
     def repos(self, project: ProjectId) -> list[Repo]:
         """Return the repos of *project*, by name, indexed or not."""
         return self._registry.repos(project)
 
-    def published(self, repo: RepoId) -> Generation:
-        """Return the published generation of *repo*; raise `NotFound` when it has none yet.
+    def published(self, repo: RepoId, branch: str = "") -> Generation:
+        """Return the published generation of *branch* of *repo* ("": its own); raise `NotFound` when there is none yet.
 
         The same object comes back until something newer is published. A caller keeps one object for one whole answer.
         """
         known = self._registry.repo(repo)
         store = self._store(known.project)
         for _ in range(_ATTEMPTS):
-            now = store.published(known.id)
+            now = store.published(known.id, branch)
             if now is None:
-                raise NotFound(
-                    f"The repository {known.name!r} is not indexed yet.",
-                    remedy="Wait for its index job; `skellig repo list` says how far it is.",
-                    repo=known.id,
-                )
+                raise _not_indexed(known, branch)
             try:
-                return self._open(known, store, now)
+                return self._open(known, store, now, branch=branch)
             except StoreCorrupt as exc:
-                if store.published(known.id) == now:
+                if store.published(known.id, branch) == now:
                     raise StoreCorrupt(exc.message, remedy="Index the repository again.", repo=known.id) from exc
         raise StoreCorrupt(f"The index of {known.name!r} changes faster than it can be opened.")
+
+    def branches(self, repo: RepoId) -> list[str]:
+        """Return what `published` takes as a branch of *repo*: "", its own, first; none when nothing was ever published."""
+        known = self._registry.repo(repo)
+        return list(self._store(known.project).branches(known.id))
+
+    def fitting(self, repo: RepoId, patterns: Sequence[str]) -> list[str]:
+        """Return the branches of *repo* of whose names one fits a pattern; without *patterns* its own.
+
+        Its own branch goes by the name that it had when it was indexed, and by ``HEAD``.
+        """
+        if not patterns:
+            return [""]
+        named = [(branch, branch) for branch in self.branches(repo) if branch]
+        try:
+            own = self.published(repo).info.branch
+        except NotFound:
+            own = ""
+        return list(dict.fromkeys(branch for name, branch in [("HEAD", ""), (own, ""), *named] if _fits(name, patterns)))
 
     def source(self, repo: RepoId) -> Source:
         """Return the source of *repo*, shared; raise what `open_source` raises when it has vanished.
@@ -100,10 +126,10 @@ class Generations:
             self._sources[repo] = _Opened(source, known.source, generation)
         return source
 
-    def freshness(self, repo: RepoId) -> Freshness:
-        """Return which state of *repo* readers see now. ``behind`` is None when the repository cannot be asked."""
+    def freshness(self, repo: RepoId, branch: str = "") -> Freshness:
+        """Return which state of *branch* of *repo* readers see now. ``behind`` is None when it cannot be asked."""
         known = self._registry.repo(repo)
-        info = self.published(repo).info
+        info = self.published(repo, branch).info
         return Freshness(
             repo=known.id,
             repo_name=known.name,
@@ -118,26 +144,29 @@ class Generations:
     def behind(self, repo: RepoId, *, branch: str, commit: CommitId) -> "Future[int | None]":
         """Begin to count how many commits *branch* has that *commit* lacks, unless that is known or being counted.
 
-        However many ask, one thread at a time is with one repository: it may never answer. While it is asked of another
-        commit nothing is known of this one. Read the result with `counted`.
+        However many ask, one thread at a time is with one repository: it may never answer. Read the result with `counted`.
         """
         now = self._clock.monotonic()
         with self._lock:
-            at, behind = self._behind.get((repo, commit), (float("-inf"), None))
+            at, behind = self._behind.get((repo, branch, commit), (float("-inf"), None))
             if now - at < _BEHIND_FOR_S:
                 return _known(behind)
-            asked, counting = self._counting.get(repo, (commit, None))
-            if counting is None or counting.done():
-                counting = self._counters.submit(self._count_behind, repo, branch, commit)
-                self._counting[repo] = (commit, counting)
-            elif asked != commit:
+            counting = self._counting.setdefault(repo, _Counting())
+            asked = counting.asked.get((branch, commit))
+            if asked is None and len(counting.asked) >= _MOST_ASKED:
                 return _known(None)
-            return counting
+            if asked is None:
+                asked = counting.asked[branch, commit] = Future()
+            if not counting.busy:
+                counting.busy = True
+                self._counters.submit(self._count_all, repo, counting)
+            return asked
 
     def forget(self, repo: RepoId) -> None:
         """Let go of what is held for *repo*, once it was removed."""
         with self._lock:
-            self._held.pop(repo, None)
+            for key in [key for key in self._held if key[0] == repo]:
+                del self._held[key]
             opened = self._sources.pop(repo, None)
         if opened is not None:
             opened.source.close()
@@ -146,6 +175,8 @@ class Generations:
         """Close databases and sources. Generations that were handed out stay readable."""
         self._counters.shutdown(wait=False, cancel_futures=True)
         with self._lock:
+            for asked in [each for counting in self._counting.values() for each in counting.asked.values()]:
+                asked.cancel()
             stores, self._stores = list(self._stores.values()), {}
             sources, self._sources = [opened.source for opened in self._sources.values()], {}
             self._held.clear()
@@ -154,11 +185,11 @@ class Generations:
         for source in sources:
             source.close()
 
-    def _open(self, repo: Repo, store: CodeStore, now: Published) -> Generation:
+    def _open(self, repo: Repo, store: CodeStore, now: Published, *, branch: str) -> Generation:
         with self._lock:
-            held = self._held.get(repo.id)
+            held = self._held.get((repo.id, branch))
             if held is None or held.published != now:
-                held = self._held[repo.id] = _Held(now, _reopened(store, now, held))
+                held = self._held[repo.id, branch] = _Held(now, _reopened(store, now, held))
             return held.generation
 
     def _store(self, project: ProjectId) -> CodeStore:
@@ -169,8 +200,22 @@ class Generations:
             return store
 
     def _generation_of(self, repo: RepoId) -> GenerationId | None:
-        held = self._held.get(repo)
+        held = self._held.get((repo, ""))
         return None if held is None else held.published.generation
+
+    def _count_all(self, repo: RepoId, counting: "_Counting") -> None:
+        while True:
+            with self._lock:
+                if not counting.asked:
+                    counting.busy = False
+                    return
+                (branch, commit), asked = next(iter(counting.asked.items()))
+            wanted = asked.set_running_or_notify_cancel()
+            behind = self._count_behind(repo, branch, commit) if wanted else None
+            with self._lock:
+                del counting.asked[branch, commit]
+            if wanted:
+                asked.set_result(behind)
 
     def _count_behind(self, repo: RepoId, branch: str, commit: CommitId) -> int | None:
         try:
@@ -178,10 +223,28 @@ class Generations:
         except (ApplianceError, OSError):  # it may be unmounted, or broken: the index answers all the same
             behind = None
         with self._lock:
-            self._behind[repo, commit] = (self._clock.monotonic(), behind)
+            self._behind[repo, branch, commit] = (self._clock.monotonic(), behind)
             while len(self._behind) > 1000:
                 self._behind.popitem(last=False)
         return behind
+
+
+def _not_indexed(repo: Repo, branch: str) -> NotFound:
+    if branch:
+        return NotFound(
+            f"The branch {display(branch)!r} of {repo.name!r} is not indexed.",
+            remedy="`skellig repo show` names those that are.",
+            repo=repo.id,
+        )
+    return NotFound(
+        f"The repository {repo.name!r} is not indexed yet.",
+        remedy="Wait for its index job; `skellig repo list` says how far it is.",
+        repo=repo.id,
+    )
+
+
+def _fits(branch: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(branch, pattern) for pattern in patterns)
 
 
 def _known(behind: int | None) -> "Future[int | None]":

@@ -63,6 +63,17 @@ CREATE TABLE graphs (
   info BLOB NOT NULL
 ) WITHOUT ROWID;
 """,
+    """
+CREATE TABLE branches (
+  repo TEXT NOT NULL,
+  branch TEXT NOT NULL,
+  generation TEXT NOT NULL REFERENCES generations (id),
+  PRIMARY KEY (repo, branch)
+) WITHOUT ROWID;
+INSERT INTO branches SELECT repo, '', generation FROM published;
+DROP TABLE published;
+ALTER TABLE branches RENAME TO published;
+""",
 )
 
 # Written while a tree is listed, read by the writer, then removed.

@@ -1,10 +1,16 @@
 """What ``project.db`` promises of generations and facts."""
 
+from contextlib import closing
+from pathlib import Path
+
 import msgspec
 import pytest
 
+from appliance.base.paths import ProjectPaths
+from appliance.base.sqlite import connect
 from appliance.codeintel.store.code import CodeStore, MatrixRow, pack_facts, unpack_facts
 from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 from appliance.ids import GenerationId, RepoId, new_id
 from tests.support.generations import RECIPE, facts_of, publish
@@ -14,6 +20,31 @@ A, B = RepoId("repo_a"), RepoId("repo_b")
 
 def folders(store: CodeStore) -> set[str]:
     return {path.name for path in store.paths.generations.iterdir()}
+
+
+def test_each_branch_of_a_repo_has_a_generation_of_its_own_and_they_go_together(store: CodeStore) -> None:
+    own = publish(store, A, {"a.py": facts_of("one")})
+    other = publish(store, A, {"a.py": facts_of("two")}, branch="next")
+    assert {branch: published.generation for branch, published in store.branches(A).items()} == {
+        "": own.id,
+        "next": other.id,
+    }
+    store.retire(live={A}, keep=0)
+    store.sweep()
+    assert folders(store) == {own.id, other.id}
+    store.keep_branches(A, ())
+    store.retire(live={A}, keep=0)
+    store.sweep()
+    assert (list(store.branches(A)), folders(store)) == ([""], {own.id})
+
+
+def test_what_an_older_version_published_is_what_readers_get_who_name_no_branch(tmp_path: Path) -> None:
+    paths = ProjectPaths(tmp_path)
+    with closing(connect(paths.db, migrations=PROJECT[:3])) as conn:
+        conn.execute("INSERT INTO generations VALUES ('gen_1', 'repo_a', 'gen_1', 'tree', 'recipe', 0.0, x'')")
+        conn.execute("INSERT INTO published VALUES ('repo_a', 'gen_1')")
+    with closing(CodeStore(paths)) as store:
+        assert {branch: published.folder for branch, published in store.branches(A).items()} == {"": "gen_1"}
 
 
 def test_facts_come_back_as_they_were() -> None:
