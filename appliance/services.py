@@ -20,7 +20,19 @@ from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
-from appliance.codeintel.results import Answer, AnswerEvent, CallsResponse, Direction, ImpactResponse, Scope, SearchResponse
+from appliance.codeintel.results import (
+    Answer,
+    AnswerEvent,
+    CallsResponse,
+    DefinitionsResponse,
+    Direction,
+    ImpactResponse,
+    OutlineResponse,
+    ReferencesResponse,
+    Scope,
+    SearchResponse,
+    Subject,
+)
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable
@@ -55,15 +67,26 @@ class Searching(Protocol):
 
 
 class Graphing(Protocol):
-    """What knows who calls what."""
+    """What knows definitions, and what uses what. A subject is a name, or a place where one stands."""
+
+    async def definition(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> DefinitionsResponse:
+        """Return what *subject* means."""
+
+    async def references(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> ReferencesResponse:
+        """Return the uses of what *subject* means, of whatever kind."""
 
     async def calls(
-        self, name: str, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
+        self, subject: Subject, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
     ) -> CallsResponse:
-        """Return the calls of what is called *name*, or those in it."""
+        """Return the calls of what *subject* means, or those in it."""
 
-    async def impact(self, name: str, *, scope: Scope, steps: int = 5, limit: int = 50, offset: int = 0) -> ImpactResponse:
-        """Return what a change of what is called *name* can reach."""
+    async def impact(
+        self, subject: Subject, *, scope: Scope, steps: int = 5, limit: int = 50, offset: int = 0
+    ) -> ImpactResponse:
+        """Return what a change of what *subject* means can reach."""
+
+    async def outline(self, repo: RepoId, path: str, *, scope: Scope, limit: int = 1000, offset: int = 0) -> OutlineResponse:
+        """Return what the file at *path* of *repo* defines."""
 
 
 class Answering(Protocol):

@@ -73,6 +73,36 @@ class SearchResponse:
     timings: dict[str, float]  # milliseconds by step
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What every list rests on. ``total`` counts all of it; ``truncated``: more of it follows behind this page.
+
+    ``warnings`` says what is missing: files that could not be read or followed, calls that could not be told, staleness. A
+    name that is unknown is never an empty list: it raises `NotFound`, with names that are near.
+    """
+
+    total: int
+    truncated: bool
+    freshness: tuple[Freshness, ...]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]  # milliseconds by step
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """A name where it stands: *word* on *line* of a file as it is indexed, or whatever stands at *column*, from 1."""
+
+    repo: RepoId
+    path: str
+    line: int
+    column: int = 0
+    word: str = ""
+
+
+Subject = str | Pointed
+"""What a question is about: a name, which may be qualified by classes, modules and parts of its path, or a place."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallHit:
     """A call. ``caller`` is "" at the top level of a file; ``inside``: what is called stands in the repository."""
@@ -87,19 +117,14 @@ class CallHit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallsResponse:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsResponse(Listing):
     """The calls of something, or those in it, code before tests. ``definitions`` are what has the name."""
 
     name: str
     direction: Direction
     definitions: tuple["Citation", ...]
     calls: tuple[CallHit, ...]
-    total: int
-    truncated: bool
-    freshness: tuple[Freshness, ...]
-    warnings: tuple[str, ...]
-    timings: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +141,160 @@ class ImpactHit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImpactResponse:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpactResponse(Listing):
     """What a change can reach, nearest first. ``cut``: there is more than was looked at."""
 
     name: str
     definitions: tuple["Citation", ...]
     reached: tuple[ImpactHit, ...]
-    total: int
     tests: int  # of the total
-    truncated: bool
     cut: bool
-    freshness: tuple[Freshness, ...]
-    warnings: tuple[str, ...]
-    timings: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionHit:
+    """A definition. ``how`` and ``confidence`` say how surely a place means it; a name means all that have it."""
+
+    span: Span
+    name: str
+    symbol: str  # qualified name
+    kind: str
+    signature: str
+    doc: str
+    how: str
+    confidence: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionsResponse(Listing):
+    """What a name, or a place where one stands, means: surest first, then code before tests."""
+
+    name: str
+    definitions: tuple[DefinitionHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceHit:
+    """A use of a definition. ``inside`` is the definition that the use stands in, "" at the top level of a file."""
+
+    span: Span
+    inside: str
+    symbol: str  # what is used
+    kind: str  # of the edge: call, inherits, implements, overrides, imports, references…
+    how: str
+    confidence: float
+    test: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencesResponse(Listing):
+    """The uses of something, of whatever kind, code before tests, sure before unsure. ``kinds`` counts all of them."""
+
+    name: str
+    definitions: tuple["Citation", ...]
+    references: tuple[ReferenceHit, ...]
+    kinds: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A definition of a file. ``depth`` counts the definitions around it."""
+
+    name: str
+    symbol: str
+    kind: str
+    signature: str
+    doc: str
+    start_line: int
+    end_line: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineResponse(Listing):
+    """What one file defines, in the order of lines. ``file`` is all of the file."""
+
+    file: Span
+    language: str
+    entries: tuple[OutlineEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A step of a way: at these lines ``source`` uses ``target``. An empty source is the top level of the file."""
+
+    span: Span
+    source: str
+    target: str
+    kind: str
+    how: str
+    confidence: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathResponse(Listing):
+    """The surest way from one definition to another. No hops: there is none that could be followed, and that is said.
+
+    ``confidence`` is that of all hops together.
+    """
+
+    start: str
+    end: str
+    hops: tuple[Hop, ...]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class MapFile:
+    """A file of a map, by how much of the code leans on it, and the heads of what it defines that most is used of."""
+
+    file: Span
+    rank: float  # of all files together 1
+    entries: tuple[OutlineEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepomapResponse(Listing):
+    """What matters most in a scope, within a budget of tokens. ``total`` counts files; ``text`` is all of it as one text."""
+
+    files: tuple[MapFile, ...]
+    text: str
+    tokens: int  # about
+    budget: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextResponse(Listing):
+    """The lines that bear on a question, best first, within a budget of tokens. ``total`` counts the places."""
+
+    question: str
+    evidence: tuple["Citation", ...]
+    text: str  # of all of it, each place with its heading
+    tokens: int  # about
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A commit that changed a definition."""
+
+    commit: CommitId
+    author: str
+    date: str  # ISO 8601
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResponse(Listing):
+    """Who changed a definition and when, newest first. ``definitions`` are what has the name; the first is spoken of."""
+
+    name: str
+    definitions: tuple["Citation", ...]
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from appliance.codeintel.store.graph import CallGraph, EdgeRow, GraphInfo
 from appliance.codeintel.store.symbols import SymbolRow
 
 _NO_CODE = frozenset({"text", "markdown"})
-_ASKED_OF = CALLABLES | CLASSES | {"property"}
+CALLING = CALLABLES | CLASSES | {"property"}
 _MOST_DEFINITIONS = 3  # of one name of which the calls are listed
 _MOST_OUTSIDE = 8  # names in one sentence
 
@@ -59,12 +59,17 @@ class Call:
 
 def asked_of(query: StructureQuery, code: Sequence[Code]) -> list[Found]:
     """Return the definitions called what *query* names that can call or be called."""
-    return [item for item in named(query, code) if item.row.kind in _ASKED_OF]
+    return [item for item in named(query, code) if item.row.kind in CALLING]
 
 
 def callers(found: Found, graph: CallGraph) -> list[Call]:
     """Return the calls of a definition; of a class those that make one. Code before tests, sure before unsure, by place."""
     return _sorted(_calls(found.code, graph.callers(_with_constructor(found))))
+
+
+def uses(found: Found, graph: CallGraph) -> list[Call]:
+    """Return the uses of a definition, of whatever kind, in the order of `callers`."""
+    return _sorted(_calls(found.code, graph.uses(_with_constructor(found))))
 
 
 def callees(found: Found, graph: CallGraph) -> list[Call]:

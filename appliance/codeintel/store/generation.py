@@ -119,6 +119,17 @@ class Generation:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""
         return f"{self.files.blobs[file]}/{self.files.hints[file]}/{self.info.parser_version}"
 
+    def problem(self, file: int) -> str:
+        """Return why the syntax of *file* could not be used, "" if it was."""
+        with self._db.read() as conn:
+            return str(conn.execute("SELECT problem FROM files WHERE id = ?", (file,)).fetchone()[0])
+
+    def problems(self, *, limit: int) -> list[str]:
+        """Return the paths of the first files whose syntax could not be used."""
+        with self._db.read() as conn:
+            rows = conn.execute("SELECT path FROM files WHERE problem <> '' ORDER BY id LIMIT ?", (limit,)).fetchall()
+        return [os.fsdecode(row[0]) for row in rows]
+
     def left_out(self, *, reason: str | None = None, offset: int = 0, limit: int = 100) -> list[LeftOut]:
         """Return files that this generation does not hold, by path; with *reason* only those left out for it."""
         where, values = ("", ()) if reason is None else ("WHERE reason = ? ", (reason,))

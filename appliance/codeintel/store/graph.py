@@ -79,6 +79,10 @@ class CallGraph:
         """Return the calls of any of *targets*, surest first, then in the order of files and lines."""
         return self._edges("target", targets)
 
+    def uses(self, targets: Collection[int]) -> list[EdgeRow]:
+        """Return the uses of any of *targets*, of whatever kind, in the order of `callers`."""
+        return self._edges("target", targets)
+
     def callees(self, sources: Collection[int]) -> list[EdgeRow]:
         """Return the calls that stand in any of *sources*, surest first."""
         return self._edges("source", sources)

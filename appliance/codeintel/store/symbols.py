@@ -9,6 +9,8 @@ from appliance.codeintel.store.files import Files
 from appliance.ids import BlobId
 
 _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
+_MOST_NEAR = 4000
+_SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
 _COLUMNS = (
     "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
@@ -61,6 +63,16 @@ class SymbolTable:
             limit,
         )
         return [row for row in rows if _ends_in(row.qualname, plain)]
+
+    def near(self, name: str) -> list[str]:
+        """Return names that begin as *name* does, for a guess at what was meant: a few thousand at most."""
+        start = _storable(name).casefold()[:_SAME_START]
+        with self._db.read() as conn:
+            rows = conn.execute(
+                "SELECT DISTINCT name FROM symbols WHERE folded >= ? AND folded < ? LIMIT ?",
+                (start, start + "\U0010ffff", _MOST_NEAR),
+            ).fetchall()
+        return [row[0] for row in rows]
 
     def in_file(self, path: str) -> list[SymbolRow]:
         """Return all definitions in the file at *path*, in the order of lines; none if the index has no such file."""

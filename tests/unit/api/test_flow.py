@@ -127,7 +127,7 @@ def test_what_a_change_reaches_comes_nearest_first(client: Client) -> None:
 def test_a_name_that_nothing_has_is_an_error_and_no_empty_list(client: Client) -> None:
     response = client.get("/api/v1/graph/callers", params={"name": "nobody"})
     assert response.status_code == 404
-    assert response.json()["detail"] == "Nothing that can call or be called is named 'nobody'."
+    assert response.json()["detail"] == "Nothing that the index knows is named 'nobody'."
 
 
 def test_an_answer_is_cited_evidence_and_the_models_reading_of_it(client: Client) -> None:
