@@ -21,7 +21,7 @@ from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
-from appliance.codeintel.source.base import LeftOut, Snapshot, Source
+from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags
 from appliance.codeintel.source.walk import survey
 from appliance.codeintel.store.code import CodeStore
@@ -51,8 +51,10 @@ class Indexer:
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
 
-    def index(self, repo: RepoId, *, progress: Progress, check: Check) -> GenerationInfo:
+    def index(self, repo: RepoId, *, progress: Progress, check: Check, hint: Changed | None = None) -> GenerationInfo:
         """Publish a generation of the newest state of *repo*'s branch and return what it holds.
+
+        *hint*, what somebody saw change, may make it faster, never different.
 
         Its generation of an unchanged tree is used again, and nothing is parsed. On any error, and when *check* raises,
         nothing is left behind but cached facts, and readers keep the former generation. How the attempt went is noted in
@@ -60,7 +62,7 @@ class Indexer:
         """
         known = self._registry.repo(repo)
         try:
-            info = self._attempt(known, progress=progress, check=check)
+            info = self._attempt(known, hint=hint, progress=progress, check=check)
         except Cancelled:
             raise
         except ApplianceError as exc:
@@ -80,14 +82,14 @@ class Indexer:
             tidy_mirrors(paths.mirrors, self._registry, project)
             tidy_facts(store, self._registry, project)
 
-    def _attempt(self, repo: Repo, *, progress: Progress, check: Check) -> GenerationInfo:
+    def _attempt(self, repo: Repo, *, hint: Changed | None, progress: Progress, check: Check) -> GenerationInfo:
         paths = self._paths.project(repo.project)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
             with closing(self._registry.open(repo)) as source:
                 check()
                 progress("list", 0, None)
-                snapshot = source.snapshot(repo.branch)
+                snapshot = source.snapshot(repo.branch, hint=hint)
                 recipe = self._recipe + _beside(source.left_out(snapshot))
                 info = self._reused(store, repo, snapshot, recipe)
                 if info is None:

@@ -49,6 +49,18 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """Paths, as the source has them, that somebody saw change. A folder stands for all that is in it.
+
+    It spares a look at the rest only if it is ``whole``: then who watched vouches that nothing else changed since the source
+    was looked at last.
+    """
+
+    paths: frozenset[str]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One file of a snapshot. ``size`` is -1 where the object store does not hold the blob."""
 
@@ -70,8 +82,8 @@ class LeftOut:
 class Source(Protocol):
     """Where code comes from. Every method may be called from any thread."""
 
-    def snapshot(self, branch: str | None) -> Snapshot:
-        """Return the newest state of *branch* (None: what HEAD names).
+    def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
+        """Return the newest state of *branch* (None: what HEAD names). *hint* may make it faster, never different.
 
         Raise `NotFound` for an unknown branch or a repository without commits, `MalformedContent` for a broken one.
         """

@@ -19,7 +19,7 @@ import msgspec
 from appliance.base import durable, proc
 from appliance.base.clock import Clock
 from appliance.base.paths import display
-from appliance.codeintel.source.base import LeftOut, Snapshot
+from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
 from appliance.codeintel.source.scan import Found, Scan, read_inside
 from appliance.codeintel.source.stored import Stored
@@ -72,8 +72,9 @@ class FolderSource(Stored):
         self._left_out: dict[CommitId, list[LeftOut]] = {}
         self._looked: tuple[float, str] = (float("-inf"), "")
 
-    def snapshot(self, branch: str | None) -> Snapshot:
+    def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
         """Take the folder in as it is now. A folder has no branches; raise `NotFound` when it holds no file."""
+        del hint  # every file is looked at
         if branch:
             raise InvalidInput(f"{self._root} is a plain folder and has no branches.", remedy="Leave the branch out.")
         with self._lock, durable.exclusive(self._mirror / "import.lock", what=f"the import of {self._root}"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from appliance.base import proc
 from appliance.base.paths import display
 from appliance.codeintel.source import view
-from appliance.codeintel.source.base import LeftOut, Snapshot
+from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import environment
 from appliance.codeintel.source.objects import is_id
 from appliance.codeintel.source.stored import MOST_FILES, Stored
@@ -27,8 +27,9 @@ class GitSource(Stored):
         self._directory = directory
         self._counts: dict[tuple[str, str], int] = {}
 
-    def snapshot(self, branch: str | None) -> Snapshot:
+    def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
         """Return the newest state of *branch*: a branch, remote branch, tag, full ref or commit id."""
+        del hint  # a commit names its tree
         name, commit = self._resolve(branch)
         tree = self._objects.info(f"{commit}^{{tree}}")
         if tree is None or tree.type != "tree":
