@@ -117,7 +117,8 @@ def mend(services: Services, *, again: bool = True) -> None:
         if due or _was_never_asked_for(services, repo):
             services.index(repo.id)
         try:
-            _mend_behind(services, services.generations.published(repo.id), again=again)
+            for branch in services.generations.branches(repo.id):
+                _mend_behind(services, services.generations.published(repo.id, branch), again=again)
         except NotFound:
             continue
         except StoreCorrupt as exc:

@@ -223,7 +223,7 @@ def _structure(question: str, gathered: Gathered) -> StructureAnswer | None:
     if asked is None:
         return None
     several = len(gathered.parts) > 1
-    code = [Code(part.generation, part.repo.name, f"{part.repo.name}: " if several else "") for part in gathered.parts]
+    code = [Code(part.generation, part.repo.name, f"{part.label}: " if several else "") for part in gathered.parts]
     return structure.answer(asked, code=code)
 
 

@@ -4,13 +4,14 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from appliance.base.clock import Clock
 from appliance.base.durable import make_directory, storage_errors
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
+from appliance.codeintel.repo_settings import RepoSettings, checked, packed, unpacked
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.source.folder import FolderSource
 from appliance.codeintel.source.opening import open_source
@@ -40,7 +41,8 @@ CREATE TABLE IF NOT EXISTS repos (
 );
 """
 FAILURES = "ALTER TABLE repos ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
-MIGRATIONS = (SCHEMA, FAILURES)
+SETTINGS = "ALTER TABLE repos ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';"
+MIGRATIONS = (SCHEMA, FAILURES, SETTINGS)
 _LONGEST_NAME = 100
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
@@ -73,6 +75,7 @@ class Repo:
     message: str
     remedy: str
     failures: int = 0
+    settings: RepoSettings = field(default_factory=RepoSettings)
 
     @property
     def next_attempt(self) -> float | None:
@@ -139,7 +142,14 @@ class Registry:
         return found[0]
 
     def add_repo(
-        self, project: ProjectId, source: Path, *, name: str | None = None, branch: str | None = None, probe: bool = True
+        self,
+        project: ProjectId,
+        source: Path,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        settings: RepoSettings | None = None,
+        probe: bool = True,
     ) -> Repo:
         """Add the repository or folder at *source*, once it is known that it can be read, and return it.
 
@@ -150,7 +160,8 @@ class Registry:
         location = Path(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow links that may change later
         named = _checked_name(name or _folder_name(location))
         repo = Repo(
-            RepoId(new_id("repo")), project, named, location, branch, self._clock.now(), None, None, "", "", ""
+            RepoId(new_id("repo")), project, named, location, branch, self._clock.now(), None, None, "", "", "",
+            settings=checked(settings or RepoSettings()),
         )  # fmt: skip
         self._refuse_taken(repo)
         if probe:
@@ -159,10 +170,20 @@ class Registry:
             if _taken(conn, repo):
                 raise _name_taken(repo)
             conn.execute(
-                "INSERT INTO repos (id, project, name, source, branch, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-                (repo.id, project, named, os.fsencode(location), branch, repo.created_at),
+                "INSERT INTO repos (id, project, name, source, branch, created_at, settings) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (repo.id, project, named, os.fsencode(location), branch, repo.created_at, packed(repo.settings)),
             )
         return repo
+
+    def change_repo(self, repo: RepoId, *, branch: str | None, settings: RepoSettings) -> Repo:
+        """Give *repo* its own *branch* and *settings*, which its next index goes by, and return what it is now.
+
+        Raise `NotFound`, or `InvalidInput` for settings that cannot be.
+        """
+        kept = packed(checked(settings))
+        with self._db.write() as conn:
+            conn.execute("UPDATE repos SET branch = ?, settings = ? WHERE id = ?", (branch, kept, repo))
+        return self.repo(repo)
 
     def remove_repo(self, repo: RepoId) -> Repo:
         """Forget *repo* and return what it was; raise `NotFound`. Its generations go with the next sweep."""
@@ -247,6 +268,7 @@ def _repo(row: sqlite3.Row) -> Repo:
         message=row["message"],
         remedy=row["remedy"],
         failures=row["failures"],
+        settings=unpacked(row["settings"]),
     )
 
 

@@ -12,10 +12,14 @@ Direction = Literal["callers", "callees"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which code is asked about: one project, all of its repos or the named ones."""
+    """Which code is asked about: one project, all of its repos or the named ones.
+
+    ``branches`` are patterns; without one each repo is asked about at its own branch.
+    """
 
     project: ProjectId
     repos: tuple[RepoId, ...] = ()
+    branches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

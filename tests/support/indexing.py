@@ -8,6 +8,7 @@ from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Check, Embedder, Progress
 from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.generations import Generations
@@ -56,11 +57,19 @@ class IndexBench:
         self.pauses: list[float] = []
         self.filler = VectorFiller(self.registry, paths=self.paths, clock=self.clock, pause=self.pauses.append)
 
-    def add(self, source: Path, *, name: str | None = None, branch: str | None = None, project: str = "default") -> Repo:
+    def add(
+        self,
+        source: Path,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        project: str = "default",
+        settings: RepoSettings | None = None,
+    ) -> Repo:
         """Add *source* to *project*, which is created if need be."""
         known = {p.name: p.id for p in self.registry.projects()}
         identity = known.get(project) or self.registry.add_project(project).id
-        return self.registry.add_repo(identity, source, name=name, branch=branch)
+        return self.registry.add_repo(identity, source, name=name, branch=branch, settings=settings)
 
     def index(self, repo: Repo, *, progress: Progress = silent, check: Check = go_on) -> GenerationInfo:
         return self.indexer.index(repo.id, progress=progress, check=check)
@@ -68,12 +77,12 @@ class IndexBench:
     def fill(self, repo: Repo, embedder: Embedder, *, progress: Progress = silent, check: Check = go_on) -> int:
         return self.filler.fill(repo.id, embedder, progress=progress, check=check)
 
-    def generation(self, repo: Repo) -> Generation:
-        return self.generations.published(repo.id)
+    def generation(self, repo: Repo, branch: str = "") -> Generation:
+        return self.generations.published(repo.id, branch)
 
-    def file_set(self, repo: Repo) -> set[tuple[str, str]]:
-        """Return path and blob of every file of the published generation."""
-        files = self.generation(repo).files
+    def file_set(self, repo: Repo, branch: str = "") -> set[tuple[str, str]]:
+        """Return path and blob of every file of the published generation of *branch*."""
+        files = self.generation(repo, branch).files
         return set(zip(files.paths, files.blobs, strict=True))
 
     def folders(self, repo: Repo) -> set[str]:

@@ -37,6 +37,7 @@ class _Work:
     """What one fill works with."""
 
     repo: Repo
+    branch: str
     store: CodeStore
     source: Source
     engine: PatientEmbedder
@@ -44,7 +45,7 @@ class _Work:
     check: Check
 
     def published(self) -> Published:
-        published = self.store.published(self.repo.id)
+        published = self.store.published(self.repo.id, self.branch)
         if published is None:
             raise NotFound(
                 f"The repository {self.repo.name!r} is not indexed yet.", remedy="Index it first.", repo=self.repo.id
@@ -64,7 +65,7 @@ class VectorFiller:
         self._pause = pause
 
     def fill(self, repo: RepoId, embedder: Embedder, *, progress: Progress, check: Check) -> int:
-        """Give every chunk of the published generation of *repo* its vector, and return how many texts were embedded now.
+        """Give every chunk of *repo*'s published generations its vector, and return how many texts were embedded now.
 
         Vectors of blobs that were embedded before, in any generation or repo of the project, are used again. A text that
         the engine refuses is tried alone, then counted as failed and left for the next call. When the engine answers
@@ -77,18 +78,10 @@ class VectorFiller:
             closing(self._registry.open(known)) as source,
             closing(PatientEmbedder(embedder, pause=self._pause, check=check)) as engine,
         ):
-            work = _Work(known, store, source, engine, progress, check)
             vectors = VectorStore(store, model=embedder.model, dimensions=embedder.dimensions)
-            embedded, filled = 0, ""
-            while (published := work.published()).folder != filled:
-                filled = published.folder
-                generation = Generation(store.paths.generations / filled, store.info(published.generation))
-                matrix = GrowingMatrix(generation, vectors, store, model=embedder.model, dimensions=embedder.dimensions)
-                matrix.reuse()
-                matrix.save()
-                embedded += self._grow(matrix, generation, work)
-                failed = matrix.count(VectorState.FAILED)
-                _log.info("embed.filled", repo=known.id, generation=published.generation, embedded=embedded, failed=failed)
+            embedded = 0
+            for branch in store.branches(known.id) or [""]:
+                embedded += self._fill(_Work(known, branch, store, source, engine, progress, check), vectors, embedder)
             vectors.compact()
         return embedded
 
@@ -96,6 +89,19 @@ class VectorFiller:
         """Remove the vectors that no generation of *project* uses; not while a `fill` is under way."""
         with closing(CodeStore(self._paths.project(project))) as store:
             tidy_vectors(store)
+
+    def _fill(self, work: _Work, vectors: VectorStore, embedder: Embedder) -> int:
+        embedded, filled, store = 0, "", work.store
+        while (published := work.published()).folder != filled:
+            filled = published.folder
+            generation = Generation(store.paths.generations / filled, store.info(published.generation))
+            matrix = GrowingMatrix(generation, vectors, store, model=embedder.model, dimensions=embedder.dimensions)
+            matrix.reuse()
+            matrix.save()
+            embedded += self._grow(matrix, generation, work)
+            failed = matrix.count(VectorState.FAILED)
+            _log.info("embed.filled", repo=work.repo.id, generation=published.generation, embedded=embedded, failed=failed)
+        return embedded
 
     def _grow(self, matrix: GrowingMatrix, generation: Generation, work: _Work) -> int:
         """Embed what is pending, until nothing is or the generation is not the published one any more."""

@@ -40,27 +40,33 @@ class GraphBuilder:
         self._limits = limits
 
     def build(self, repo: RepoId, *, progress: Progress, check: Check) -> GraphInfo:
-        """Give the published generation of *repo* its graph, unless it has one as it is made now, and return what it holds.
+        """Give every published generation of *repo* its graph, unless it has one as it is made now.
 
-        A generation that is published meanwhile gets its own. On any error readers keep what they have; flows that were
-        found stay found.
+        Return what that of its own branch holds. A generation that is published meanwhile gets its own. On any error readers
+        keep what they have; flows that were found stay found.
         """
         known = self._registry.repo(repo)
         with closing(CodeStore(self._paths.project(known.project))) as store:
-            while True:
-                published = _published(store, known)
-                info = store.graph(published.folder)
-                there = (store.paths.generations / published.folder / GRAPH_NAME).is_file()
-                if info is not None and there and info.recipe == GRAPH_RECIPE:
-                    return info
-                generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
-                with closing(self._registry.open(known)) as source:
-                    while self._follow(generation, store, source, progress=progress, check=check):
-                        check()
-                    write_settings(store.paths.generations / published.folder, _settings(generation, source))
-                made = self._made(store, published.folder, progress=progress, check=check)
-                if store.publish_graph(published.folder, made):
-                    _log.info("graph.published", repo=known.id, generation=published.generation, edges=made.edges)
+            own = self._build(store, known, "", progress=progress, check=check)
+            for branch in store.branches(known.id):
+                self._build(store, known, branch, progress=progress, check=check)
+        return own
+
+    def _build(self, store: CodeStore, repo: Repo, branch: str, *, progress: Progress, check: Check) -> GraphInfo:
+        while True:
+            published = _published(store, repo, branch)
+            info = store.graph(published.folder)
+            there = (store.paths.generations / published.folder / GRAPH_NAME).is_file()
+            if info is not None and there and info.recipe == GRAPH_RECIPE:
+                return info
+            generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
+            with closing(self._registry.open(repo)) as source:
+                while self._follow(generation, store, source, progress=progress, check=check):
+                    check()
+                write_settings(store.paths.generations / published.folder, _settings(generation, source))
+            made = self._made(store, published.folder, progress=progress, check=check)
+            if store.publish_graph(published.folder, made):
+                _log.info("graph.published", repo=repo.id, generation=published.generation, edges=made.edges)
 
     def _follow(self, generation: Generation, store: CodeStore, source: Source, *, progress: Progress, check: Check) -> bool:
         """Find the flows of blobs of *generation* that have none yet; return whether there were any.
@@ -100,8 +106,8 @@ class GraphBuilder:
         return said.graph
 
 
-def _published(store: CodeStore, repo: Repo) -> Published:
-    published = store.published(repo.id)
+def _published(store: CodeStore, repo: Repo, branch: str) -> Published:
+    published = store.published(repo.id, branch)
     if published is None:
         raise NotFound(f"The repository {repo.name!r} is not indexed yet.", remedy="Index it first.", repo=repo.id)
     return published

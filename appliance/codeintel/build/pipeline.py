@@ -4,6 +4,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from appliance.base.clock import Clock
 from appliance.base.durable import exclusive, storage_errors
 from appliance.base.log import get
-from appliance.base.paths import DataPaths
+from appliance.base.paths import DataPaths, display
 from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.parsing import FactFinder, tried_under
@@ -23,20 +24,42 @@ from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags
+from appliance.codeintel.source.rules import Rules, rules_of, selected
 from appliance.codeintel.source.walk import survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
 from appliance.config import Index
-from appliance.errors import ApplianceError, Cancelled, MalformedContent, StorageFault, StoreCorrupt
+from appliance.errors import (
+    ApplianceError,
+    CallerError,
+    Cancelled,
+    ContentError,
+    DeadlineExceeded,
+    InvalidInput,
+    LimitExceeded,
+    MalformedContent,
+    StorageFault,
+    StoreCorrupt,
+)
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
-_FORMAT = 1  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+_FORMAT = 2  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+
+MOST_BRANCHES = 50  # of one repository, beside its own
 
 _WRITER = "appliance.codeintel.build.writer"
 _TELL_EVERY = 1000  # files listed
 
 _log = get("codeintel.index")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a generation is published as: the *branch* of a repo, "" for its own."""
+
+    repo: Repo
+    branch: str
 
 
 class Indexer:
@@ -52,23 +75,24 @@ class Indexer:
         self._trying = tried_under(limits, recipe=self._facts_recipe)
 
     def index(self, repo: RepoId, *, progress: Progress, check: Check, hint: Changed | None = None) -> GenerationInfo:
-        """Publish a generation of the newest state of *repo*'s branch and return what it holds.
+        """Publish a generation of the newest state of *repo*'s own branch and return what it holds; then of those tracked.
 
         *hint*, what somebody saw change, may make it faster, never different.
 
         Its generation of an unchanged tree is used again, and nothing is parsed. On any error, and when *check* raises,
         nothing is left behind but cached facts, and readers keep the former generation. How the attempt went is noted in
-        the registry. A tree without one file to index raises `MalformedContent`: no empty generation is ever published.
+        the registry, also what kept a tracked branch from being indexed. A tree without one file to index raises
+        `MalformedContent`: no empty generation is ever published.
         """
         known = self._registry.repo(repo)
         try:
-            info = self._attempt(known, hint=hint, progress=progress, check=check)
+            info, fault = self._attempt(known, hint=hint, progress=progress, check=check)
         except Cancelled:
             raise
         except ApplianceError as exc:
             self._registry.attempted(known.id, exc)
             raise
-        self._registry.attempted(known.id, None)
+        self._registry.attempted(known.id, fault)
         return info
 
     def tidy(self, project: ProjectId) -> None:
@@ -82,7 +106,9 @@ class Indexer:
             tidy_mirrors(paths.mirrors, self._registry, project)
             tidy_facts(store, self._registry, project)
 
-    def _attempt(self, repo: Repo, *, hint: Changed | None, progress: Progress, check: Check) -> GenerationInfo:
+    def _attempt(
+        self, repo: Repo, *, hint: Changed | None, progress: Progress, check: Check
+    ) -> tuple[GenerationInfo, ApplianceError | None]:
         paths = self._paths.project(repo.project)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
@@ -90,21 +116,51 @@ class Indexer:
                 check()
                 progress("list", 0, None)
                 snapshot = source.snapshot(repo.branch, hint=hint)
-                recipe = self._recipe + _beside(source.left_out(snapshot))
-                info = self._reused(store, repo, snapshot, recipe)
-                if info is None:
-                    info = self._built(store, source, repo, snapshot, recipe=recipe, progress=progress, check=check)
+                info = self._branch(store, source, _Place(repo, ""), snapshot, progress=progress, check=check)
+                fault = self._others(store, source, repo, info.branch, progress=progress, check=check)
             self._sweep(store)
-        return info
+        return info, fault
+
+    def _branch(
+        self, store: CodeStore, source: Source, place: _Place, snapshot: Snapshot, *, progress: Progress, check: Check
+    ) -> GenerationInfo:
+        """Publish a generation of *snapshot* in its *place*."""
+        recipe = self._recipe + selected(place.repo.settings) + _beside(source.left_out(snapshot))
+        info = self._reused(store, place, snapshot, recipe)
+        return info or self._built(store, source, place, snapshot, recipe=recipe, progress=progress, check=check)
+
+    def _others(
+        self, store: CodeStore, source: Source, repo: Repo, own: str, *, progress: Progress, check: Check
+    ) -> ApplianceError | None:
+        """Publish a generation of each branch that is tracked beside the repo's *own*; those that are no more go.
+
+        One that fails keeps what it had, and the others go on. Return what the first one failed of.
+        """
+        try:
+            wanted = [branch for branch in source.fitting(repo.settings.branches) if branch != own]
+        except InvalidInput as exc:
+            return exc
+        branches, faults = wanted[:MOST_BRANCHES], list[ApplianceError]()
+        for branch in branches:
+            try:
+                snapshot = source.snapshot(branch)
+                self._branch(store, source, _Place(repo, branch), snapshot, progress=progress, check=check)
+            except (CallerError, ContentError, DeadlineExceeded) as exc:
+                faults.append(type(exc)(f"{display(branch)}: {exc.message}", remedy=exc.remedy, branch=display(branch)))
+        store.keep_branches(repo.id, branches)
+        if branches != wanted:
+            said = f"{len(wanted)} branches fit; the {MOST_BRANCHES} with the newest commits are indexed."
+            faults.append(LimitExceeded(said, remedy="Narrow the patterns: `skellig repo set --track`."))
+        return next(iter(faults), None)
 
     def _sweep(self, store: CodeStore) -> None:
         store.retire(live={repo.id for repo in self._registry.repos()})
         store.sweep()
 
-    def _reused(self, store: CodeStore, repo: Repo, snapshot: Snapshot, recipe: str) -> GenerationInfo | None:
-        now = store.published(repo.id)
+    def _reused(self, store: CodeStore, place: _Place, snapshot: Snapshot, recipe: str) -> GenerationInfo | None:
+        now = store.published(place.repo.id, place.branch)
         try:
-            found = store.same_tree(snapshot.tree, repo=repo.id, recipe=recipe)
+            found = store.same_tree(snapshot.tree, repo=place.repo.id, recipe=recipe)
             if found is None:
                 return None
             folder, like = found
@@ -119,12 +175,12 @@ class Indexer:
         info = msgspec.structs.replace(
             like,
             id=self._new_id(),
-            repo=repo.id,
+            repo=place.repo.id,
             commit=snapshot.commit,
             branch=snapshot.branch,
             created_at=self._clock.now(),
         )
-        return info if store.publish(info, folder=folder, recipe=recipe, adopt=True) else None
+        return info if store.publish(info, folder=folder, recipe=recipe, adopt=True, branch=place.branch) else None
 
     def _may_go_better(self, store: CodeStore, generation: Generation) -> bool:
         """Return whether the same tree may give more now: a file could not be read, or is worth another try."""
@@ -135,7 +191,7 @@ class Indexer:
         self,
         store: CodeStore,
         source: Source,
-        repo: Repo,
+        place: _Place,
         snapshot: Snapshot,
         *,
         recipe: str,
@@ -147,24 +203,33 @@ class Indexer:
         try:
             with storage_errors(folder):
                 folder.mkdir()
-                counts = self._fill(folder, store, source, snapshot, progress=progress, check=check)
+                counts = self._fill(folder, store, source, place.repo, snapshot, progress=progress, check=check)
             progress("publish", 0, None)
             check()
-            info = self._info(identity, repo, snapshot, counts)
-            store.publish(info, folder=folder.name, recipe=recipe)
+            info = self._info(identity, place.repo, snapshot, counts)
+            store.publish(info, folder=folder.name, recipe=recipe, branch=place.branch)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         _log.info(
-            "index.published", repo=repo.id, generation=info.id, files=info.files, left_out=sum(info.left_out.values())
+            "index.published", repo=info.repo, generation=info.id, files=info.files, left_out=sum(info.left_out.values())
         )
         return info
 
     def _fill(
-        self, folder: Path, store: CodeStore, source: Source, snapshot: Snapshot, *, progress: Progress, check: Check
+        self,
+        folder: Path,
+        store: CodeStore,
+        source: Source,
+        repo: Repo,
+        snapshot: Snapshot,
+        *,
+        progress: Progress,
+        check: Check,
     ) -> Counts:
+        rules = rules_of(source, snapshot, repo.settings)
         with closing(Staging(folder, project_db=store.paths.db)) as staging:
-            kept, left_out = staging.add(self._listed(source, snapshot, progress=progress, check=check))
+            kept, left_out = staging.add(self._listed(source, snapshot, rules, progress=progress, check=check))
             FactFinder(
                 staging,
                 store,
@@ -181,8 +246,10 @@ class Indexer:
         (folder / STAGING_NAME).unlink()
         return counts
 
-    def _listed(self, source: Source, snapshot: Snapshot, *, progress: Progress, check: Check) -> Iterator[Listed | LeftOut]:
-        for number, item in enumerate(survey(source, snapshot, limits=self._limits)):
+    def _listed(
+        self, source: Source, snapshot: Snapshot, rules: Rules, *, progress: Progress, check: Check
+    ) -> Iterator[Listed | LeftOut]:
+        for number, item in enumerate(survey(source, snapshot, limits=self._limits, rules=rules)):
             if number % _TELL_EVERY == 0:
                 check()
                 progress("list", number, None)

@@ -76,9 +76,9 @@ class Asked:
 def ask(generations: Generations, clock: Clock, scope: Scope) -> Asked:
     """Open what is published in *scope*; raise `NotFound` when nothing of it is indexed."""
     start = clock.monotonic()
-    parts, warnings = open_parts(generations, repos_of(generations, scope))
+    parts, warnings = open_parts(generations, repos_of(generations, scope), branches=scope.branches)
     labelled = len(parts) > 1
-    code = (Code(part.generation, part.repo.name, f"{part.repo.name}: " if labelled else "") for part in parts)
+    code = (Code(part.generation, part.repo.name, f"{part.label}: " if labelled else "") for part in parts)
     return Asked(
         parts=tuple(parts),
         code=tuple(code),

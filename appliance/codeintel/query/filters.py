@@ -10,6 +10,7 @@ from appliance.base.paths import display
 from appliance.codeintel.query.querylang import ParsedQuery, dotted, path_matches
 from appliance.codeintel.query.signals import Ids
 from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import Generation
 from appliance.errors import InvalidInput
 
@@ -31,6 +32,11 @@ def repos_for(query: ParsedQuery, repos: Sequence[Repo]) -> list[Repo]:
         if (not wanted or any(_called(repo, value) for value in wanted))
         and not any(_called(repo, value) for value in unwanted)
     ]
+
+
+def branches_for(query: ParsedQuery, scope: Scope) -> tuple[str, ...]:
+    """Return the patterns of branches to look at: those of the ``branch:`` filters, else those of *scope*."""
+    return tuple(each.value for each in query.of("branch")) or scope.branches
 
 
 def chunks_for(query: ParsedQuery, generation: Generation) -> Ids | None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
-from appliance.codeintel.query.filters import chunks_for, repos_for, unspoken
+from appliance.codeintel.query.filters import branches_for, chunks_for, repos_for, unspoken
 from appliance.codeintel.query.parts import Part, counted_behind, dated, open_parts, repos_of, staleness, unreadable
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.rank import Ranking, rank
@@ -102,7 +102,7 @@ class Gatherer:
         wanted = repos_for(query, repos_of(self._generations, scope))
         if not wanted:
             raise NotFound("The filters leave no repository to search.", remedy="Take back a repo: filter.")
-        return open_parts(self._generations, wanted)
+        return open_parts(self._generations, wanted, branches=branches_for(query, scope))
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
         if self._embedder is None:

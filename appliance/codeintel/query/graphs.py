@@ -1,6 +1,7 @@
 """Questions to the graph and the symbol table, page by page, as the doors ask them."""
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from appliance.base.clock import Clock
@@ -68,7 +69,7 @@ class GraphReader:
         self, repo: RepoId, path: str, *, scope: Scope, limit: int = MOST_ENTRIES, offset: int = 0
     ) -> OutlineResponse:
         """Return what the file at *path* of *repo* defines."""
-        page, of = Page(limit, offset, most=MOST_ENTRIES), Scope(scope.project, (repo,))
+        page, of = Page(limit, offset, most=MOST_ENTRIES), replace(scope, repos=(repo,))
         return await asyncio.to_thread(lambda: outline(self._ask(of), path, page))
 
     def _ask(self, scope: Scope) -> Asked:

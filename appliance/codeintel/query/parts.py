@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 
+from appliance.base.paths import display
 from appliance.codeintel.citations import Texts
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Freshness, Scope
@@ -16,11 +17,17 @@ from appliance.ids import RepoId
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One repo of the scope, held at one generation for the whole answer."""
+    """One branch of one repo of the scope, held at one generation for the whole answer."""
 
     repo: Repo
     generation: Generation
     freshness: Freshness
+    branch: str = ""  # as it was asked for; "": the repo's own
+
+    @property
+    def label(self) -> str:
+        """What tells it apart from the other parts."""
+        return f"{self.repo.name}@{display(self.branch)}" if self.branch else self.repo.name
 
 
 def repos_of(generations: Generations, scope: Scope) -> list[Repo]:
@@ -31,17 +38,20 @@ def repos_of(generations: Generations, scope: Scope) -> list[Repo]:
     return repos
 
 
-def open_parts(generations: Generations, wanted: Sequence[Repo]) -> tuple[list[Part], list[str]]:
+def open_parts(
+    generations: Generations, wanted: Sequence[Repo], *, branches: Sequence[str] = ()
+) -> tuple[list[Part], list[str]]:
     """Open what is published of *wanted*, and return with it a warning for each that cannot be read.
 
-    Raise `NotFound` when nothing of it is indexed, and what is wrong when nothing else can be read.
+    Of each repo that is its own branch, or those of which a pattern of *branches* fits the name. Raise `NotFound` when
+    nothing of it is indexed, and what is wrong when nothing else can be read.
     """
     parts: list[Part] = []
     warnings: list[str] = []
     broken: list[ApplianceError] = []
-    for repo in wanted:
+    for repo, branch in _fitting(generations, wanted, branches, warnings):
         try:
-            generation = generations.published(repo.id)
+            generation = generations.published(repo.id, branch)
         except NotFound:
             if len(wanted) == 1:
                 raise
@@ -50,12 +60,26 @@ def open_parts(generations: Generations, wanted: Sequence[Repo]) -> tuple[list[P
             broken.append(exc)
             warnings.append(unreadable(repo, exc))
         else:
-            parts.append(Part(repo, generation, _undated(repo, generation)))
+            parts.append(Part(repo, generation, _undated(repo, generation), branch))
     if not parts and broken:
         raise broken[0]
     if not parts:
         raise NotFound("No repository in this scope is indexed yet.", remedy="`skellig repo list` says how far each is.")
     return parts, warnings
+
+
+def _fitting(
+    generations: Generations, wanted: Sequence[Repo], branches: Sequence[str], warnings: list[str]
+) -> list[tuple[Repo, str]]:
+    """Return the branches to look at, and add to *warnings* each repo that has none; raise `NotFound` if no repo has one."""
+    found = [(repo, branch) for repo in wanted for branch in generations.fitting(repo.id, branches)]
+    asked = " or ".join(display(branch) for branch in branches)
+    if not found:
+        remedy = "`skellig repo show` names those of a repository; `skellig repo set --track` adds to them."
+        raise NotFound(f"No branch {asked} is indexed.", remedy=remedy)
+    having = {repo.id for repo, _ in found}
+    warnings += [f"{repo.name} has no branch {asked} in the index." for repo in wanted if repo.id not in having]
+    return found
 
 
 def counted_behind(parts: Sequence[Part], generations: Generations) -> "list[Future[int | None]]":

@@ -3,7 +3,7 @@
 Paths are ``str`` decoded with *surrogateescape*; blobs are git's own object ids, also for plain folders.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Literal, Protocol
@@ -12,6 +12,7 @@ from appliance.ids import BlobId, CommitId
 
 Mode = Literal["100644", "100755", "120000", "160000"]
 Reason = Literal[
+    "excluded",  # by the repository's settings, or by its .skelligignore
     "binary",  # holds NUL bytes and is not UTF-16
     "generated",  # says so itself
     "ignored",  # by .gitignore: folders only, in git it is not in the tree at all
@@ -90,6 +91,12 @@ class Source(Protocol):
 
     def tip(self, branch: str | None) -> tuple[str, CommitId]:
         """Return the branch and commit that `snapshot` found last, or would find where that is cheap; raise as it does."""
+
+    def fitting(self, patterns: Sequence[str]) -> list[str]:
+        """Return the branches whose names fit one of *patterns*, and tags as ``refs/tags/…``, the newest commit first.
+
+        Each is what `snapshot` takes. Raise `InvalidInput` where there can be none.
+        """
 
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of *snapshot*, sorted by path as git sorts it; links and submodules too."""

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +97,12 @@ class FolderSource(Stored):
         if branch or state is None:
             raise NotFound(f"{self._root} was not taken in yet.", remedy="Wait for its index job.", branch=branch or "")
         return "", CommitId(state.commit)
+
+    def fitting(self, patterns: Sequence[str]) -> list[str]:
+        """Return nothing; raise `InvalidInput` if something is asked for: a folder has no branches."""
+        if patterns:
+            raise InvalidInput(f"{self._root} is a plain folder and has no branches.", remedy="Track none of it.")
+        return []
 
     def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
         """Yield what this source left out when it took *snapshot*: ignored, oversize, special, unreadable."""

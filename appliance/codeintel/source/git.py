@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from appliance.base import proc
@@ -69,6 +70,23 @@ class GitSource(Stored):
         refs = done.stdout.decode("utf-8", "surrogateescape").splitlines()
         names = [ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") for ref in refs]
         return [name for name in names if not name.endswith("/HEAD")]
+
+    def fitting(self, patterns: Sequence[str]) -> list[str]:
+        """Return the branches whose names fit one of *patterns*, and tags as ``refs/tags/…``, the newest commit first.
+
+        A branch of the remote ``origin`` goes by its name alone, unless there is one of our own of that name.
+        """
+        if not patterns:
+            return []
+        places = ("refs/heads", "refs/remotes", "refs/tags")
+        argv = ("git", "for-each-ref", "--sort=-committerdate", f"--count={_MOST_REFS}", "--format=%(refname)", *places)
+        done = proc.run(argv, timeout=20, env=environment(self._git_dir))
+        names: dict[str, None] = {}
+        for ref in done.stdout.decode("utf-8", "replace").splitlines():
+            name = ref.removeprefix("refs/heads/").removeprefix("refs/remotes/").removeprefix("origin/")
+            if "\ufffd" not in ref and not name.endswith("HEAD") and any(fnmatchcase(name, each) for each in patterns):
+                names[name] = None
+        return list(names)
 
     def _resolve(self, branch: str | None) -> tuple[str, CommitId]:
         return self._head() if branch is None else (branch, self._named(branch))

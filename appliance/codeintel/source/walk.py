@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from appliance.codeintel.source.base import Entry, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import judge
+from appliance.codeintel.source.rules import Rules
 from appliance.config import Index
 
 
-def survey(source: Source, snapshot: Snapshot, *, limits: Index) -> Iterator[Entry | LeftOut]:
-    """Yield every file of *snapshot*: as an entry that may be read, or as left out by what the tree says of it.
+def survey(source: Source, snapshot: Snapshot, *, limits: Index, rules: Rules) -> Iterator[Entry | LeftOut]:
+    """Yield every file of *snapshot*: as an entry that may be read, or as left out by *rules* or what the tree says of it.
 
     A path that a forged tree names twice is read once, and left out the other times. To know that without all names in
     memory, the order is held that git gives to every tree: what stands before its time is left out.
@@ -22,4 +23,4 @@ def survey(source: Source, snapshot: Snapshot, *, limits: Index) -> Iterator[Ent
             yield LeftOut(entry.path, "unsafe-path", "the tree names it twice, or out of git's order")
             continue
         last = name
-        yield judge(entry, limits=limits) or entry
+        yield rules.judge(entry.path) or judge(entry, limits=limits) or entry

@@ -105,7 +105,7 @@ class Generations:
         named = [(branch, branch) for branch in self.branches(repo) if branch]
         try:
             own = self.published(repo).info.branch
-        except NotFound:
+        except (NotFound, StoreCorrupt):
             own = ""
         return list(dict.fromkeys(branch for name, branch in [("HEAD", ""), (own, ""), *named] if _fits(name, patterns)))
 

@@ -5,9 +5,11 @@ import pytest
 
 from appliance.codeintel.facts import BlobFacts, BlobTask
 from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.base import Entry, LeftOut, Source
 from appliance.codeintel.source.filters import judge_content
 from appliance.codeintel.source.opening import open_source
+from appliance.codeintel.source.rules import rules_of
 from appliance.codeintel.source.walk import survey
 from appliance.config import Index
 from appliance.ids import BlobId
@@ -21,7 +23,7 @@ def _take_in(source: Source) -> Taken:
     snapshot = source.snapshot(None)
     found: Taken = {}
     paths: dict[BlobId, str] = {}
-    for item in survey(source, snapshot, limits=LIMITS):
+    for item in survey(source, snapshot, limits=LIMITS, rules=rules_of(source, snapshot, RepoSettings())):
         if isinstance(item, Entry):
             paths[item.blob] = item.path
         else:

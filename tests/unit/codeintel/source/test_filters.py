@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut, Mode
 from appliance.codeintel.source.filters import flags, judge, judge_content
+from appliance.codeintel.source.rules import rules_of
 from appliance.codeintel.source.walk import survey
 from appliance.config import Index
 from appliance.ids import BlobId
@@ -119,7 +121,10 @@ def test_a_path_says_what_kind_of_file_it_is(path: str, expected: FileFlags) -> 
 def test_every_file_of_a_snapshot_is_kept_or_named(tmp_path: Path, opened: Opener) -> None:
     repo = make_repo(tmp_path, {"a.py": "x", "vendor/b.py": "y", "big": "z" * 20_000})
     source = opened(repo)
-    found = {item.path: item for item in survey(source, source.snapshot(None), limits=LIMITS)}
+    snapshot = source.snapshot(None)
+    found = {
+        item.path: item for item in survey(source, snapshot, limits=LIMITS, rules=rules_of(source, snapshot, RepoSettings()))
+    }
     assert isinstance(found["a.py"], Entry)
     assert found["vendor/b.py"] == LeftOut("vendor/b.py", "vendored")
     assert found["big"] == LeftOut("big", "oversize", "20,000 bytes")

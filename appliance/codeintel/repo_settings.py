@@ -1,0 +1,64 @@
+"""How one repository is kept: which of its branches and files, and how often it is looked at."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from appliance.base.paths import display
+from appliance.errors import InvalidInput
+
+_MOST_PATTERNS: Final = 200
+_LONGEST_PATTERN: Final = 300
+_PATTERN: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{_LONGEST_PATTERN}}}")
+
+
+class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of one repository. Nothing set: its own branch, every file, indexed when it is asked for.
+
+    ``branches`` are patterns of branches (and, as ``refs/tags/v*``, tags) that are kept indexed beside its own; ``*`` fits
+    any characters. ``include`` and ``exclude`` are patterns of paths as .gitignore has them.
+    """
+
+    branches: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def selection(self) -> bytes:
+        """What tells apart two selections of files of one tree; b"" while every file is selected."""
+        return msgspec.json.encode((self.include, self.exclude)) if self.include or self.exclude else b""
+
+
+_DECODER: Final = msgspec.json.Decoder(RepoSettings)
+
+
+def checked(settings: RepoSettings) -> RepoSettings:
+    """Return *settings*; raise `InvalidInput` for one that cannot be."""
+    for name, patterns in (("branches", settings.branches), ("include", settings.include), ("exclude", settings.exclude)):
+        if len(patterns) > _MOST_PATTERNS:
+            raise InvalidInput(f"There are more than {_MOST_PATTERNS} patterns of {name}.", remedy="Use wider ones.")
+        for pattern in patterns:
+            if not _PATTERN.fullmatch(pattern) or not _is_text(pattern) or not pattern.strip():
+                shown = display(pattern[:40])
+                remedy = f"Patterns have 1 to {_LONGEST_PATTERN} characters, and no control characters."
+                raise InvalidInput(f"{shown!r} is no pattern of {name}.", remedy=remedy)
+    return settings
+
+
+def packed(settings: RepoSettings) -> str:
+    """Return *settings* as the registry keeps them."""
+    return msgspec.json.encode(settings).decode()
+
+
+def unpacked(kept: str) -> RepoSettings:
+    """Return what `packed` packed."""
+    return _DECODER.decode(kept)
+
+
+def _is_text(pattern: str) -> bool:
+    try:
+        pattern.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
