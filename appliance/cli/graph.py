@@ -32,7 +32,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group()
 def command() -> None:
-    """Ask who calls what, in Python, JavaScript and TypeScript; each call says how it is known and how surely."""
+    """Ask who calls what, in languages whose calls are followed; each call says how it is known and how surely."""
 
 
 @command.command()

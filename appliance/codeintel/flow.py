@@ -15,7 +15,7 @@ import msgspec
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get"]
 UNKNOWN: Final = 0  # the term of what cannot be told
-FLOW_VERSION: Final = 2  # a change in what front ends find raises it, and every blob is read anew
+FLOW_VERSION: Final = 3  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 
 
@@ -151,6 +151,7 @@ class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reads: tuple[Read, ...] = ()
     stars: tuple[str, ...] = ()  # modules all of whose names are imported
     cut: bool = False
+    unit: str = ""  # the package or namespace that it says it is a part of
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -10,13 +10,15 @@ from appliance.codeintel.parse.grammars import grammar
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.families import PYTHON, Family
+from appliance.codeintel.resolve.packages import is_settings
 from appliance.codeintel.resolve.solve import Solver
 
 
 def solved(files: Mapping[str, str], family: Family = PYTHON) -> Solver:
     """Return the solver of *files*, source by path, when it has learnt all that it can."""
-    paths = sorted(files)
-    made = family.solver(paths, [_flow(path, files[path].encode()) for path in paths])
+    paths = sorted(path for path in files if not is_settings(path))
+    settings = {path: source.encode() for path, source in files.items() if is_settings(path)}
+    made = family.solver(paths, [_flow(path, files[path].encode()) for path in paths], settings)
     made.solve()
     return made
 
@@ -30,7 +32,7 @@ def dotted(solver: Solver, scope: int) -> str:
     """Return the module of a scope, and behind it the names that it stands in."""
     values, parts, at = solver.values, [], scope
     file = values.scope_file[scope]
-    while (one := values.scope(at)).kind != "module":
+    while (one := values.scope(at)).parent >= 0:
         parts.append(one.name)
         at = values.first_scope[file] + one.parent
     return ".".join([values.modules.dotted[file], *reversed(parts)])

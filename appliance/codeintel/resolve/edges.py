@@ -14,6 +14,7 @@ How = Literal["name", "self", "type", "value", "protocol", "candidate"]
 _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
 _MOST_CANDIDATES: Final = 3  # methods of one name; more say nothing of any
 _CANDIDATE: Final = 0.4
+_MANY: Final = 12  # methods behind one name of an interface
 
 
 class Edge(NamedTuple):
@@ -78,7 +79,7 @@ class Edges:
 
     def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
         inside = Counter(target is not None for target, _ in targets)[True]
-        sure = _SURE[how] / (1 if inside < 2 else 1.15 if inside < 5 else 1.5)
+        sure = _SURE[how] / (1 if inside < 2 else 1.15 if inside < 5 else 1.5 if inside < _MANY else 3)
         for target, external in targets:
             yield Edge(
                 file,
@@ -101,7 +102,7 @@ class Edges:
         if term.op != Op.ATTR:
             return "value"
         base = terms[term.a]
-        if base.op in {Op.IMPORT, Op.FROM}:
+        if base.op in {Op.IMPORT, Op.FROM} or self._values.is_named(file, term.a):
             return "name"
         owner = self._values.owner(self._values.first_scope[file] + base.a) if base.op == Op.PARAM and base.b == 0 else None
         return "type" if owner is None else "self"
@@ -133,7 +134,7 @@ class Edges:
     def _targets(self, called: Iterable[Value]) -> Iterator[tuple[int | None, str]]:
         for value in called:
             match value:
-                case Function(scope):
+                case Function(scope) if "signature" not in self._values.scope(scope).marks:
                     yield scope, ""
                 case Class(scope) if "interface" not in self._values.scope(scope).marks:
                     yield from self._constructors(scope)

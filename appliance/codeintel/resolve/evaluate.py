@@ -200,6 +200,10 @@ class Evaluator:
         parent = self.first_scope[self.scope_file[scope]] + one.parent
         return parent if self.scope(parent).kind == "class" else None
 
+    def is_named(self, file: int, term: int) -> bool:  # noqa: ARG002 - for languages where the term does not tell
+        """Return whether what stands before a name is no value but a place where names are, such as a module."""
+        return False
+
     def attribute(self, value: Value, name: str) -> Values:
         """Return what *name* of *value* can be."""
         match value:

@@ -6,10 +6,12 @@ from typing import Final
 
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.evaluate import Evaluator
+from appliance.codeintel.resolve.go import Go, GoUnits
 from appliance.codeintel.resolve.javascript import JavaScript
 from appliance.codeintel.resolve.modules import Finder, Modules
 from appliance.codeintel.resolve.modules_javascript import JavaScriptModules
 from appliance.codeintel.resolve.solve import Solver
+from appliance.codeintel.resolve.typed_solve import TypedSolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +19,19 @@ class Family:
     """Languages that import one another."""
 
     languages: tuple[str, ...]
-    modules: Callable[[Sequence[str], Mapping[str, bytes]], Finder]
+    modules: Callable[[Sequence[str], Sequence[Flow], Mapping[str, bytes]], Finder]
     evaluator: type[Evaluator]
+    solver_as: type[Solver] = Solver
 
     def solver(self, paths: Sequence[str], flows: Sequence[Flow], settings: Mapping[str, bytes] | None = None) -> Solver:
         """Return the solver of the files at *paths*, whose flows are *flows*; *settings* say what names of modules mean."""
-        return Solver(flows, self.modules(paths, settings or {}), self.evaluator)
+        return self.solver_as(flows, self.modules(paths, flows, settings or {}), self.evaluator)
 
 
-PYTHON: Final = Family(("python",), lambda paths, _: Modules(paths), Evaluator)
-JAVASCRIPT: Final = Family(("javascript", "typescript", "tsx"), JavaScriptModules, JavaScript)
-FAMILIES: Final = (PYTHON, JAVASCRIPT)
+PYTHON: Final = Family(("python",), lambda paths, _, __: Modules(paths), Evaluator)
+JAVASCRIPT: Final = Family(
+    ("javascript", "typescript", "tsx"), lambda paths, _, settings: JavaScriptModules(paths, settings), JavaScript
+)
+GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
+FAMILIES: Final = (PYTHON, JAVASCRIPT, GO)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

@@ -32,7 +32,7 @@ class Packages:
             called = read.get("name")
             if name == "package.json" and isinstance(called, str) and "node_modules" not in path:
                 self._packages.setdefault(called, _Package(folder, _entries(read)))
-            elif name != "package.json":
+            elif name.endswith(".json") and name != "package.json":
                 self._aliases.setdefault(folder, []).extend(_aliases(read, folder))
 
     def places(self, name: str, *, folder: str) -> Iterator[str]:
@@ -51,7 +51,7 @@ class Packages:
 def is_settings(path: str) -> bool:
     """Return whether the file at *path* says what bare names stand for."""
     name = posixpath.basename(path)
-    return name in {"package.json", "jsconfig.json"} or (name.startswith("tsconfig") and name.endswith(".json"))
+    return name in {"package.json", "jsconfig.json", "go.mod"} or (name.startswith("tsconfig") and name.endswith(".json"))
 
 
 def _read(content: bytes) -> dict[str, object]:

@@ -53,3 +53,19 @@ JAVASCRIPT: Final = Words(
         "lodash.assign", "lodash.extend", "object-assign",
     }),
 )  # fmt: skip
+
+GO: Final = Words(
+    constructor="new()",
+    iterator="",
+    following="",
+    builtins="builtin",
+    common=frozenset({
+        "Accept", "Add", "Addr", "As", "Bytes", "Clone", "Close", "Context", "Copy", "Debug", "Decode", "Delete", "Do",
+        "Done", "Encode", "Equal", "Err", "Error", "Errorf", "Fatal", "Fatalf", "Flush", "Format", "Get", "Header", "Info",
+        "Init", "Is", "Key", "Kind", "Len", "Less", "Load", "Lock", "Log", "Logf", "Marshal", "MarshalJSON", "Name",
+        "Next", "Open", "Print", "Printf", "Println", "Range", "Read", "Reset", "Run", "Scan", "Seek", "Send", "ServeHTTP",
+        "Set", "Size", "Start", "Stop", "Store", "String", "Sum", "Swap", "Sync", "Type", "Unlock", "Unmarshal",
+        "UnmarshalJSON", "Unwrap", "Value", "Wait", "Warn", "Write", "WriteString",
+    }),
+    teaches=frozenset({"builtin.append"}),
+)  # fmt: skip

@@ -13,7 +13,7 @@ from appliance.codeintel.flow import FLOW_VERSION
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
-GRAPH_RECIPE: Final = f"1/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
+GRAPH_RECIPE: Final = f"2/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
 
 
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):

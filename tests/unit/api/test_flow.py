@@ -101,7 +101,7 @@ def test_who_calls_it_comes_page_by_page_with_each_line(client: Client) -> None:
     assert call["text"].strip() == "found = digest_of(self.path(name))"
     assert "digest_of(self.path(name))" in client.get(call["href"]).text
     assert (found["total"], found["truncated"], found["next_offset"]) == (1, False, None)
-    assert found["warnings"] == ["shop: calls are not followed in go yet."]
+    assert found["warnings"] == []
     assert found["freshness"][0]["behind"] == 0
 
     inside = client.get("/api/v1/graph/callees", params={"name": "ModelStore.verify", "limit": 2}).json()

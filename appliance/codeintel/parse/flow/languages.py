@@ -6,10 +6,12 @@ from typing import Final
 from tree_sitter import Node
 
 from appliance.codeintel.flow import Flow
+from appliance.codeintel.parse.flow.go import go_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
 from appliance.codeintel.parse.flow.python import python_flow
 
 FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     "python": python_flow,
     **dict.fromkeys(("javascript", "typescript", "tsx"), javascript_flow),
+    "go": go_flow,
 }

@@ -80,7 +80,7 @@ CODE: dict[str, bytes | str | None] = {
     "tests/test_cart.py": TEST.lstrip(),
     "web/cart.ts": "import { gross } from './prices'\n\nexport function show(net: number) {\n  return gross(net)\n}\n",
     "web/prices.ts": "export function gross(net: number) {\n  return net * 2\n}\n",
-    "cmd/main.go": "package main\n\nfunc Start() { Start() }\n",
+    "cmd/main.lua": "-- Starts.\n\nfunction Start() Start() end\n",
     "broken.py": "def half(:\n    gross(\n\ndef whole():\n    pass\n",
 }
 
@@ -223,7 +223,7 @@ def test_before_the_graph_is_there_the_answer_says_so(graphs: Graphs, repo: Repo
 def test_of_a_language_that_is_not_followed_the_answer_says_so(graphs: Graphs, repo: Repo) -> None:
     graphs.build(repo)
     assert graphs.said(repo, "who calls Start") == [
-        "`Start` is defined in cmd/main.go:3 (function); calls are not followed in go yet."
+        "`Start` is defined in cmd/main.lua:3 (function); calls are not followed in lua yet."
     ]
 
 

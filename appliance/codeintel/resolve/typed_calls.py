@@ -1,0 +1,186 @@
+"""What calls give in languages with declared types, and what their containers hold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Site
+from appliance.codeintel.resolve.calls import Arguments, Calls
+from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.containers import ANY, Containers
+from appliance.codeintel.resolve.values import (
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Method,
+    Results,
+    Value,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from appliance.codeintel.resolve.typed import TypedEvaluator
+
+SIGNATURE: Final = "signature"
+
+
+class TypedContainers(Containers):
+    """Looks into containers, and into types that are containers under a name of their own."""
+
+    takes: ClassVar[frozenset[str]] = frozenset()  # methods that give what is held
+    gives_itself: ClassVar[frozenset[str]] = frozenset()  # methods that give something that holds the same
+    puts: ClassVar[frozenset[str]] = frozenset()  # methods whose last argument is put in
+
+    def __init__(self, evaluator: "TypedEvaluator") -> None:
+        super().__init__(evaluator)
+        self._typed = evaluator
+
+    def item(self, value: Value, keys: set[str]) -> Values:
+        """Return what stands in *value* at *keys*."""
+        match value:
+            case Instance():
+                return self._typed.union(
+                    self.item(each, keys) for each in self._typed.underlying(value) if not isinstance(each, Instance)
+                )
+            case External() | Results():
+                return self.iterated(value)
+            case _:
+                return super().item(value, keys)
+
+    def iterated(self, value: Value) -> Values:
+        """Return what an iteration over *value* yields."""
+        return self.item(value, {ANY}) if isinstance(value, Instance) else super().iterated(value)
+
+    def method(self, method: Method, arguments: Sequence[tuple[str, Values]]) -> Values:  # noqa: ARG002 - others need them
+        """Return what a method of a container gives."""
+        if method.name in self.gives_itself:
+            return frozenset((method.of,))
+        return self.item(method.of, {ANY}) if method.name in self.takes else NOTHING
+
+
+class TypedCalls(Calls):
+    """Works out what calls give: what the function declares, and functions that it gives all the same."""
+
+    follows: ClassVar[frozenset[str]] = frozenset()
+    maps: ClassVar[frozenset[str]] = frozenset()  # methods of containers that give what a function makes of what is held
+
+    def __init__(self, evaluator: "TypedEvaluator") -> None:
+        super().__init__(evaluator)
+        self._typed = evaluator
+
+    def given(self, file: int, number: int) -> Values:
+        """Return what the call at a site of *file* gives."""
+        site = self._typed.flows[file].sites[number]
+        functions = self.chosen(file, site)
+        if not any(self._reads_arguments(each) for each in functions):
+            return self.called(functions)
+        arguments = [(name, self._typed.of(file, term)) for name, term in site.arguments]
+        scope = self._typed.first_scope[file] + site.scope
+        return self._typed.union(self._from(each, arguments, scope) for each in functions)
+
+    def chosen(self, file: int, site: Site) -> Values:
+        """Return what a site calls: of several functions of one name, those that take as many arguments."""
+        return self._fitting(self._typed.of(file, site.function), site)
+
+    def constructors(self, made: Class, site: Site) -> Iterator[Value]:
+        """Yield the constructors of *made* that a site calls, or the type itself where it has none."""
+        name = self._typed.words.constructor
+        found = self._fitting(self._typed.classes.own(made.scope, name, Instance(made.scope)), site)
+        yield from found or ((made,) if self._typed.makes else ())
+
+    def _fitting(self, functions: Values, site: Site) -> Values:
+        counted = [each for each in functions if isinstance(each, Function) and self._takes(each.scope, site)]
+        several = sum(isinstance(each, Function) for each in functions) > 1
+        if not several or not counted:
+            return functions
+        return frozenset(counted) | {each for each in functions if not isinstance(each, Function)}
+
+    def _takes(self, scope: int, site: Site) -> bool:
+        one = self._typed.scope(scope)
+        if SIGNATURE in one.marks or any(name for name, _ in site.arguments):
+            return True
+        params = one.params[1:] if one.params and one.params[0].name == RECEIVER else one.params
+        least = sum(not param.star and not param.default for param in params)
+        return least <= len(site.arguments) and (len(site.arguments) <= len(params) or any(param.star for param in params))
+
+    def _reads_arguments(self, function: Value) -> bool:
+        match function:
+            case Function(scope):
+                return self._typed.scope(scope).type == UNKNOWN
+            case Class(scope):
+                return bool(self._typed.underlying(Instance(scope)))
+            case External(path):
+                return path in self.follows
+            case _:
+                return True
+
+    def _from(self, function: Value, arguments: Arguments, scope: int) -> Values:
+        found = super()._from(function, arguments, scope)
+        if isinstance(function, Class):  # the function that is turned into one of a type with a name
+            found |= {each for _, values in arguments for each in values if isinstance(each, Function)}
+        return found
+
+    def _filled(self, scope: int, held: Callable[[int], Values]) -> Values:
+        one, file = self._typed.scope(scope), self._typed.scope_file[scope]
+        if one.type == UNKNOWN:
+            return super()._filled(scope, held)
+        declared = self._typed.of(file, one.type)
+        if one.result == UNKNOWN:
+            return declared
+        return declared | {each for each in self._summary(scope) if isinstance(each, Function | Container)}
+
+    def result(self, value: Value) -> Values:
+        """Return what a call of *value* gives, whatever it is called with."""
+        if isinstance(value, Instance):
+            return self.called(frozenset(each for each in self._typed.underlying(value) if isinstance(each, Function)))
+        return super().result(value)
+
+    def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
+        """Yield the functions that are handed to what lies outside or to a container, which may call them."""
+        if not any(isinstance(each, External | Method) for each in called):
+            return
+        functions = self.functions(file, site)
+        for value in called if functions else ():
+            match value:
+                case Method(of):
+                    items = self._typed.containers.item(of, {ANY})
+                    yield from ((function, [("", items)]) for function in functions)
+                case External():
+                    yield from ((function, []) for function in functions)
+                case _:
+                    pass
+
+    def learn(self, value: Value, arguments: Arguments) -> None:
+        """Learn what a call of a method of a container puts into it."""
+        match value:
+            case Method(Container(term), name) if name in self._typed.containers.puts and arguments:
+                self.put(term, ANY, arguments[-1][1])
+            case _:
+                pass
+
+    def refill(self, containers: Values, others: Values) -> None:
+        """Let *containers* hold the functions that *others* hold."""
+        if any(isinstance(each, Container | Instance) for each in containers):
+            held = (each for each in others if isinstance(each, Container))
+            self.fill(containers, self._typed.union(self._typed.containers.item(each, {ANY}) for each in held))
+
+    def fill(self, containers: Values, values: Values) -> None:
+        """Let *containers* hold the functions among *values*."""
+        kept = frozenset(each for each in values if self._typed.keeps(each))
+        if not kept:
+            return
+        beneath = self._typed.union(self._typed.underlying(each) for each in containers)
+        for container in containers | beneath:
+            if isinstance(container, Container):
+                self.put(container.term, ANY, kept)
+
+    def _method(self, method: Method, arguments: Arguments) -> Values:
+        if method.name in self.maps:
+            made = [each for _, values in arguments for each in values if isinstance(each, Function | Class)]
+            return frozenset(map(Results, made))
+        return self._typed.containers.method(method, arguments)
+
+    def name_of(self, method: Method) -> str:
+        """Return the name of *method* as of something outside."""
+        kind = method.of.kind if isinstance(method.of, Container) else "iterator"
+        return f"{self._typed.words.builtins}.{kind}.{method.name}"
