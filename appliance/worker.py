@@ -140,7 +140,8 @@ def _mend_behind(services: Services, generation: Generation, *, again: bool) -> 
         if _may(services, "index", repo, again=again):
             services.index(repo)  # this version finds more; graph and vectors come after it
         return
-    stale = generation.graph is None or generation.graph.info.recipe != GRAPH_RECIPE
+    made = None if generation.graph is None else generation.graph.info
+    stale = made is None or made.recipe != GRAPH_RECIPE or made.changed > 0
     if stale and _may(services, "graph", repo, again=again):
         services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
     missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)

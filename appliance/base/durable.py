@@ -63,6 +63,20 @@ def sync_filesystem(path: Path) -> None:
             os.close(fd)
 
 
+def sync_own(folder: Path) -> None:
+    """Flush what *folder* has for itself: every file but those that have another name too, and all names in it.
+
+    Only for a folder whose shared files were flushed under their other name.
+    """
+    for place, _folders, names in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if path.lstat().st_nlink == 1:
+                sync_file(path)
+        sync_directory(Path(place))
+    sync_directory(folder.parent)
+
+
 def make_directory(path: Path, *, mode: int = 0o700, choose: str = "with --data or SKELLIG_DATA") -> Path:
     """Create *path* and its parents if need be and return it; raise `HostUnfit` if it cannot be written, or `DiskFull`.
 

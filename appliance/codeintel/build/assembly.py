@@ -1,26 +1,22 @@
-"""Cached facts of a staged tree, streamed once, into the tables and arrays of a generation."""
+"""Cached facts of a staged tree, streamed once, into tables and arrays."""
 
 import os
 import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Final
 
 import msgspec
-import numpy as np
 
-from appliance.base.durable import storage_errors
-from appliance.base.sqlite import store_errors
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.build.training import texts_file
 from appliance.codeintel.facts import BlobFacts, Symbol
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.store.code import unpack_facts
 from appliance.codeintel.store.lexical import LexicalDoc
-from appliance.codeintel.store.schema import ARRAYS, GENERATION, GENERATION_INDEXES
+from appliance.codeintel.store.schema import ARRAYS
 from appliance.errors import StoreCorrupt
 
 _BATCH = 5_000  # symbols written at once
@@ -28,6 +24,12 @@ _TELL_EVERY = 250  # files
 _QUERY = (
     "SELECT e.path, e.blob, e.hint, e.flags, b.reason, b.detail, b.facts FROM entries e"
     " LEFT JOIN project.blobs b ON b.blob = e.blob AND b.hint = e.hint AND b.recipe = ? ORDER BY e.id"
+)
+
+
+_FILE = (
+    "INSERT INTO files (id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, problem)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -45,22 +47,42 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     languages: dict[str, int]
 
 
-class Assembly:
-    """Writes ``generation.db`` and the chunk arrays into *folder* while its `documents` are drawn by the lexical build."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Which numbers come next."""
 
-    def __init__(self, folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> None:
-        self._folder = folder
+    file: int = 0
+    symbol: int = 0
+    chunk: int = 0
+    left_out: int = 1
+
+
+_FIRST: Final = Start()
+
+
+class Assembly:
+    """Writes files, symbols and what is left out into the tables of *db* while its `documents` are drawn.
+
+    *folder* holds the staged tree. ``arrays`` then hold the chunks, the first of which has the number of *start*.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        folder: Path,
+        *,
+        project_db: Path,
+        recipe: str,
+        tell: Callable[[int, int], None],
+        start: Start = _FIRST,
+    ) -> None:
+        self._db = db
         self._recipe = recipe
         self._tell = tell
-        self._db_path = folder / "generation.db"
-        self._db = sqlite3.connect(self._db_path, isolation_level=None)
+        self._start = start
         self._staged = sqlite3.connect(f"{(folder / STAGING_NAME).absolute().as_uri()}?mode=ro", uri=True)
         self._staged.execute("ATTACH ? AS project", (f"{project_db.absolute().as_uri()}?mode=ro",))
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
-            self._db.execute(f"PRAGMA {pragma}")
-        self._db.executescript(GENERATION)
-        self._spool = texts_file(folder).open("w", encoding="utf-8", newline="\n")
-        self._arrays = {name: array("i") for name in ARRAYS}
+        self.arrays = {name: array("i") for name in ARRAYS}
         self._symbols: list[tuple[object, ...]] = []
         self._symbol_count = self._files = self._lines = self._problems = 0
         self._left_out: Counter[str] = Counter()
@@ -68,36 +90,26 @@ class Assembly:
         self._languages: Counter[str] = Counter()
         self._entries: int = self._staged.execute("SELECT count(*) FROM entries").fetchone()[0]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._spool.close()
+    def close(self) -> None:
+        """Close the staged tree."""
         self._staged.close()
-        self._db.close()
-        texts_file(self._folder).unlink(missing_ok=True)
 
     def documents(self) -> Iterator[LexicalDoc]:
         """Yield every chunk as the lexical index takes it, file by file in the order of paths. To be drawn once, wholly."""
-        with store_errors(self._db_path), storage_errors(self._folder):
-            self._db.execute("BEGIN")
-            self._copy_left_out()
-            for number, row in enumerate(self._staged.execute(_QUERY, (self._recipe,))):
-                if number % _TELL_EVERY == 0:
-                    self._tell(number, self._entries)
-                path, blob, hint, flags, reason, detail, packed = row
-                if packed is None:
-                    raise StoreCorrupt("The facts of a listed file are missing.", remedy="Index the repository again.")
-                if reason:
-                    self._leave_out(path, reason, detail)
-                else:
-                    yield from self._file(path, (blob, hint, flags), unpack_facts(packed))
-            self._flush_symbols()
-            self._db.execute("COMMIT")
-            self._db.executescript(GENERATION_INDEXES)
-            self._write_arrays()
-            self._spool.flush()
-            self._tell(self._entries, self._entries)
+        self._copy_left_out()
+        for number, row in enumerate(self._staged.execute(_QUERY, (self._recipe,))):
+            if number % _TELL_EVERY == 0:
+                self._tell(number, self._entries)
+            path, blob, hint, flags, reason, detail, packed = row
+            if packed is None:
+                raise StoreCorrupt("The facts of a listed file are missing.", remedy="Index the repository again.")
+            if reason:
+                self._leave_out(path, reason, detail)
+            else:
+                yield from self._file(path, (blob, hint, flags), unpack_facts(packed))
+        self._flush_symbols()
+        self.arrays["defines_start"].append(len(self.arrays["defines"]))
+        self._tell(self._entries, self._entries)
 
     def counts(self) -> Counts:
         """Return what was found, once `documents` is drawn."""
@@ -105,7 +117,7 @@ class Assembly:
             entries=self._entries,
             files=self._files,
             lines=self._lines,
-            chunks=len(self._arrays["chunk_file"]),
+            chunks=len(self.arrays["chunk_file"]),
             symbols=self._symbol_count,
             problems=self._problems,
             left_out=dict(self._left_out),
@@ -114,35 +126,33 @@ class Assembly:
         )
 
     def _copy_left_out(self) -> None:
-        for path, reason, detail in self._staged.execute("SELECT path, reason, detail FROM left_out ORDER BY path"):
-            self._leave_out(path, reason, detail)
+        for row in self._staged.execute("SELECT path, reason, detail, beside FROM left_out ORDER BY path"):
+            self._leave_out(*row)
 
-    def _leave_out(self, path: bytes, reason: str, detail: str) -> None:
+    def _leave_out(self, path: bytes, reason: str, detail: str, beside: int = 0) -> None:
+        number = self._start.left_out + self._left_out.total()
         self._left_out[reason] += 1
-        self._db.execute("INSERT INTO left_out (path, reason, detail) VALUES (?, ?, ?)", (path, reason, detail))
+        self._db.execute("INSERT INTO left_out VALUES (?, ?, ?, ?, ?)", (number, path, reason, detail, beside))
 
     def _file(self, path: bytes, listed: tuple[str, str, int], facts: BlobFacts) -> Iterator[LexicalDoc]:
         blob, hint, flags = listed
-        number, first_symbol, first_chunk = self._files, self._symbol_count, len(self._arrays["chunk_file"])
-        self._db.execute(
-            "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                number, path, blob, hint, facts.language, facts.encoding, flags, facts.lines, first_chunk, first_symbol,
-                facts.problem,
-            ),
+        number, first_symbol = self._start.file + self._files, self._start.symbol + self._symbol_count
+        first_chunk = self._start.chunk + len(self.arrays["chunk_file"])
+        values = (
+            number, path, blob, hint, facts.language, facts.encoding, flags, facts.lines, first_chunk, first_symbol,
+            facts.problem,
         )  # fmt: skip
+        self._db.execute(_FILE, values)
         self._count(facts)
         self._add_symbols(number, first_symbol, facts.symbols)
         path_tokens = tokenize(os.fsdecode(path).encode(errors="replace").decode())
-        for chunk in facts.chunks:
+        for index, chunk in enumerate(facts.chunks, start=first_chunk):
             defined = [facts.symbols[i] for i in chunk.defines]
             around = [facts.symbols[chunk.symbol].qualname] if chunk.symbol >= 0 else []
-            index = len(self._arrays["chunk_file"])
-            values = (number, chunk.start_line, chunk.end_line, first_symbol + chunk.symbol if chunk.symbol >= 0 else -1)
-            for name, value in zip(ARRAYS, (*values, len(self._arrays["defines"])), strict=False):
-                self._arrays[name].append(value)
-            self._arrays["defines"].extend(first_symbol + i for i in chunk.defines)
-            self._spool.write(chunk.tokens + "\n")
+            row = (number, chunk.start_line, chunk.end_line, first_symbol + chunk.symbol if chunk.symbol >= 0 else -1)
+            for name, value in zip(ARRAYS, (*row, len(self.arrays["defines"])), strict=False):
+                self.arrays[name].append(value)
+            self.arrays["defines"].extend(first_symbol + i for i in chunk.defines)
             yield LexicalDoc(
                 chunk=index,
                 file=number,
@@ -175,8 +185,3 @@ class Assembly:
     def _flush_symbols(self) -> None:
         self._db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._symbols)
         self._symbols.clear()
-
-    def _write_arrays(self) -> None:
-        self._arrays["defines_start"].append(len(self._arrays["defines"]))
-        for name, values in self._arrays.items():
-            np.save(self._folder / f"{name}.npy", np.frombuffer(values, dtype=np.int32), allow_pickle=False)

@@ -19,7 +19,7 @@ from typing import Final
 
 from appliance.base.durable import storage_errors
 from appliance.base.proc import ChildLimits
-from appliance.base.sqlite import connect_immutable, store_errors
+from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
 from appliance.codeintel.build.settings import read_settings
 from appliance.codeintel.flow import Flow
@@ -27,6 +27,7 @@ from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.families import FAMILIES, Family
 from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIPE, GraphInfo
+from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
 
 _ROWS: Final = 10_000
@@ -48,7 +49,7 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
     aside = folder / GRAPH_ASIDE
     aside.unlink(missing_ok=True)
     with (
-        closing(connect_immutable(folder / "generation.db")) as generation,
+        closing(open_tables(folder)) as generation,
         storage_errors(folder),
         store_errors(aside),
         closing(sqlite3.connect(aside, isolation_level=None)) as db,
@@ -120,7 +121,7 @@ def _parts(generation: sqlite3.Connection, project_db: Path, languages: Sequence
     """Yield the files of *languages*, None for one whose syntax could not be used."""
     marks = ",".join("?" * len(languages))
     rows = generation.execute(
-        f"SELECT id, path, blob, hint FROM files WHERE language IN ({marks}) ORDER BY id",  # noqa: S608 - marks alone
+        f"SELECT id, path, blob, hint FROM files WHERE language IN ({marks}) ORDER BY path",  # noqa: S608 - marks alone
         tuple(languages),
     )
     with closing(FlowStore(project_db)) as flows:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
+import msgspec
+
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
 from appliance.codeintel.build import running
@@ -55,9 +57,9 @@ class GraphBuilder:
     def _build(self, store: CodeStore, repo: Repo, branch: str, *, progress: Progress, check: Check) -> GraphInfo:
         while True:
             published = _published(store, repo, branch)
-            info = store.graph(published.folder)
+            info, patches = store.graph(published.folder), store.info(published.generation).patches
             there = (store.paths.generations / published.folder / GRAPH_NAME).is_file()
-            if info is not None and there and info.recipe == GRAPH_RECIPE:
+            if info is not None and there and (info.recipe, info.patch) == (GRAPH_RECIPE, patches):
                 return info
             generation = Generation(store.paths.generations / published.folder, store.info(published.generation))
             with closing(self._registry.open(repo)) as source:
@@ -65,6 +67,7 @@ class GraphBuilder:
                     check()
                 write_settings(store.paths.generations / published.folder, _settings(generation, source))
             made = self._made(store, published.folder, progress=progress, check=check)
+            made = msgspec.structs.replace(made, patch=patches)
             if store.publish_graph(published.folder, made):
                 _log.info("graph.published", repo=repo.id, generation=published.generation, edges=made.edges)
 
@@ -116,7 +119,7 @@ def _published(store: CodeStore, repo: Repo, branch: str) -> Published:
 def _missing(generation: Generation, flows: FlowStore) -> dict[BlobId, tuple[str, str]]:
     """Return the blobs that nobody has followed yet, each with the language that its path suggests, and that path."""
     files, known = generation.files, flows.known()
-    followed = (number for number, language in enumerate(files.languages) if language in FRONT_ENDS)
+    followed = (number for number in files.numbers if files.languages[number] in FRONT_ENDS)
     return {
         files.blobs[number]: (files.hints[number], files.paths[number])
         for number in followed
@@ -127,7 +130,7 @@ def _missing(generation: Generation, flows: FlowStore) -> dict[BlobId, tuple[str
 def _settings(generation: Generation, source: Source) -> dict[str, bytes]:
     """Return the files of *generation* that say what names of modules mean, by their paths."""
     files = generation.files
-    numbers = [number for number, path in enumerate(files.paths) if is_settings(path)][:_MOST_SETTINGS]
+    numbers = [number for number in files.numbers if is_settings(files.paths[number])][:_MOST_SETTINGS]
     contents = dict(source.read([files.blobs[number] for number in numbers]))
     return {files.paths[number]: contents[files.blobs[number]] for number in numbers if files.blobs[number] in contents}
 

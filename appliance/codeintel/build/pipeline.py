@@ -44,7 +44,7 @@ from appliance.errors import (
 )
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
-_FORMAT = 2  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+_FORMAT = 3  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
 MOST_BRANCHES = 50  # of one repository, beside its own
 

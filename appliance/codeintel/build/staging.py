@@ -54,10 +54,10 @@ class Staging:
         with store_errors(self._path):
             while batch := list(islice(iterator, _BATCH)):
                 files = [_row(item) for item in batch if isinstance(item, Listed)]
-                others = [(os.fsencode(i.path), i.reason, i.detail) for i in batch if isinstance(i, LeftOut)]
+                others = [(os.fsencode(i.path), i.reason, i.detail, i.beside) for i in batch if isinstance(i, LeftOut)]
                 self._conn.execute("BEGIN")
                 self._conn.executemany("INSERT INTO entries (path, blob, hint, flags) VALUES (?, ?, ?, ?)", files)
-                self._conn.executemany("INSERT INTO left_out VALUES (?, ?, ?)", others)
+                self._conn.executemany("INSERT INTO left_out VALUES (?, ?, ?, ?)", others)
                 self._conn.execute("COMMIT")
                 kept += len(files)
                 left += len(others)
@@ -97,7 +97,7 @@ class Staging:
             self._conn.execute("BEGIN")
             for blob in blobs:
                 self._conn.execute(
-                    "INSERT INTO left_out SELECT path, 'unreadable', 'the object store does not hold it' FROM entries"
+                    "INSERT INTO left_out SELECT path, 'unreadable', 'the object store does not hold it', 0 FROM entries"
                     " WHERE blob = ?",
                     (blob,),
                 )

@@ -7,10 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from appliance.base.log import get
-from appliance.base.sqlite import connect_immutable, store_errors
+from appliance.base.sqlite import store_errors
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.flows import FlowStore
+from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.vectors import prune
 from appliance.errors import DiskFull, StorageFault, StoreCorrupt
 from appliance.ids import ProjectId
@@ -56,9 +57,9 @@ def tidy_mirrors(mirrors: Path, registry: Registry, project: ProjectId) -> None:
 def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
     """Yield blob, hint and parser version of every file of every generation, but for former ones that cannot be read."""
     for folder, info in store.generations():
-        path = store.paths.generations / folder / "generation.db"
+        path = store.paths.generations / folder
         try:
-            with closing(connect_immutable(path)) as conn, store_errors(path):
+            with closing(open_tables(path)) as conn, store_errors(path):
                 rows = conn.execute("SELECT blob, hint FROM files").fetchall()
         except StoreCorrupt:
             if any(published.folder == folder for published in store.branches(info.repo).values()):

@@ -103,6 +103,8 @@ def _shortfalls(info: GraphInfo) -> list[str]:
     said = []
     if info.skipped:
         said.append(f"{several(info.skipped, 'file')} could not be followed: their syntax cannot be used.")
+    if info.changed:
+        said.append(f"{several(info.changed, 'file')} changed since its graph was made: their calls are not in it yet.")
     if info.cut:
         said.append(f"{several(info.cut, 'file')} could be followed in part only.")
     too_much = "that takes more memory than index.graph_memory allows."

@@ -69,14 +69,15 @@ def _files(query: ParsedQuery, generation: Generation) -> npt.NDArray[np.bool_]:
     languages = query.of("lang")
     wanted = {f.value for f in languages if not f.negative}
     unwanted = {f.value for f in languages if f.negative}
-    return np.fromiter(
+    fitting = np.fromiter(
         (
             (not wanted or language in wanted) and language not in unwanted and path_matches(path, paths)
             for path, language in zip(files.paths, files.languages, strict=True)
         ),
         dtype=np.bool_,
-        count=len(files),
+        count=files.end,
     )
+    return fitting & files.alive
 
 
 def _symbol(name: str, generation: Generation) -> Ids:

@@ -154,7 +154,7 @@ def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | Non
     if broken and not each:
         raise broken[0]
     warnings += unspoken(query, [parts[number].generation for number in each])
-    signals = joined(list(each.values()), sizes=[len(parts[number].generation.files) for number in each])
+    signals = joined(list(each.values()), sizes=[parts[number].generation.files.end for number in each])
     warnings += _wordless(query, signals)
     part_of = np.repeat(np.array(list(each)), [len(one) for one in each.values()])
     return _Found(signals, part_of, rank(signals, query), tuple(warnings))

@@ -36,7 +36,7 @@ def file_of(code: Code, path: str) -> Span:
     files = code.generation.files
     number = files.number(path)
     if number is None:
-        raise no_file(path, files.paths)
+        raise no_file(path, list(files.by_path))
     info = code.generation.info
     return Span(info.repo, code.repo_name, path, 1, max(1, int(files.lines[number])), files.blobs[number], info.commit)
 

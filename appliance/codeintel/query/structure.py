@@ -122,7 +122,7 @@ def _file_contents(code: Code, path: str, draft: Draft) -> None:
 
 
 def _folder_contents(code: Code, folder: str, draft: Draft) -> None:
-    inside = [path for path in code.generation.files.paths if path.startswith(folder)]
+    inside = [path for path in code.generation.files.by_path if path.startswith(folder)]
     own = [path for path in inside if "/" not in path[len(folder) :]]
     below = sorted({path[len(folder) :].partition("/")[0] for path in inside if "/" in path[len(folder) :]})
     parts = [several(len(own), "file")] if own else []
@@ -148,18 +148,18 @@ def _places_called(name: str, generation: Generation) -> dict[str, int]:
     With each comes the number of the file, or of the folder's first one.
     """
     wanted = name.removeprefix("./").strip("/")
-    paths = generation.files.paths
+    paths = generation.files.by_path
     number = generation.files.number(wanted)
     if number is not None:
         return {wanted: number}
-    first = next((number for number, path in enumerate(paths) if path.startswith(f"{wanted}/")), None)
+    first = next((number for path, number in paths.items() if path.startswith(f"{wanted}/")), None)
     if first is not None:
         return {f"{wanted}/": first}
-    if ends := {path: number for number, path in enumerate(paths) if path.endswith(f"/{wanted}")}:
+    if ends := {path: number for path, number in paths.items() if path.endswith(f"/{wanted}")}:
         return ends
     module = re.sub(r"::|\.", "/", wanted)
     found: dict[str, int] = {}
-    for number, path in enumerate(paths):
+    for path, number in paths.items():
         if "." in path and f"/{path.rpartition('.')[0]}".endswith(f"/{module}"):
             found[path] = number
         place = f"/{path}".find(f"/{module}/")

@@ -78,6 +78,7 @@ class LeftOut:
     path: str
     reason: Reason
     detail: str = ""
+    beside: bool = False  # it is no file of the tree: the source left it out itself
 
 
 class Source(Protocol):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from appliance.codeintel.source.base import Entry, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import judge
@@ -15,7 +16,7 @@ def survey(source: Source, snapshot: Snapshot, *, limits: Index, rules: Rules) -
     A path that a forged tree names twice is read once, and left out the other times. To know that without all names in
     memory, the order is held that git gives to every tree: what stands before its time is left out.
     """
-    yield from source.left_out(snapshot)
+    yield from beside(source, snapshot)
     last = b""
     for entry in source.entries(snapshot):
         name = os.fsencode(entry.path)
@@ -24,3 +25,8 @@ def survey(source: Source, snapshot: Snapshot, *, limits: Index, rules: Rules) -
             continue
         last = name
         yield rules.judge(entry.path) or judge(entry, limits=limits) or entry
+
+
+def beside(source: Source, snapshot: Snapshot) -> Iterator[LeftOut]:
+    """Yield what *source* left out itself, marked so."""
+    return (replace(item, beside=True) for item in source.left_out(snapshot))

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.base.durable import make_directory, sync_filesystem
+from appliance.base.durable import make_directory, sync_filesystem, sync_own
 from appliance.base.paths import ProjectPaths
 from appliance.base.sqlite import Guarded, connect
 from appliance.codeintel.facts import BlobFacts
@@ -47,7 +47,7 @@ class BlobRow:
 
 
 _PUBLISHED: Final = (
-    "SELECT p.branch, g.id, g.folder, coalesce(m.serial, 0) serial, coalesce(r.recipe, '') recipe FROM published p"
+    "SELECT p.branch, g.id, g.folder, coalesce(m.serial, 0) serial, coalesce(r.info, x'') graph FROM published p"
     " JOIN generations g ON g.id = p.generation LEFT JOIN matrices m ON m.folder = g.folder"
     " LEFT JOIN graphs r ON r.folder = g.folder"
 )
@@ -62,7 +62,7 @@ class Published:
     generation: GenerationId
     folder: str
     matrix: int  # serial of its vector matrix; 0: none yet
-    graph: str  # recipe of its graph; "": none yet
+    graph: bytes  # what its graph holds, packed; b"": none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +223,36 @@ class CodeStore:
             conn.execute("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", (info.repo, branch, info.id))
         return True
 
+    def publish_patch(
+        self,
+        info: GenerationInfo,
+        *,
+        folder: str,
+        recipe: str,
+        branch: str,
+        matrix: MatrixRow | None,
+        graph: GraphInfo | None,
+    ) -> None:
+        """Do as `publish` does for a patch in *folder*, which has the vectors and the graph of what it was laid over.
+
+        What it shares with that is on the disk already: only what is its own is synced.
+        """
+        sync_own(self.paths.generations / folder)
+        row = (info.id, info.repo, folder, info.tree, recipe, info.created_at, msgspec.msgpack.encode(info))
+        with self._db.write() as conn:
+            conn.execute("INSERT INTO generations VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            if matrix is not None:
+                _put_matrix(conn, folder, matrix)
+            if graph is not None:
+                _put_graph(conn, folder, graph)
+            conn.execute("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", (info.repo, branch, info.id))
+
+    def recipe(self, folder: str) -> str:
+        """Return how the newest generation in *folder* was made, "" if there is none."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT recipe FROM generations WHERE folder = ? ORDER BY rowid DESC", (folder,)).fetchone()
+        return "" if row is None else str(row[0])
+
     def retire(self, *, live: Collection[RepoId], keep: int = 2) -> None:
         """Forget all but the newest *keep* generations of each *live* repo, and every one of the others.
 
@@ -264,10 +294,7 @@ class CodeStore:
         with self._db.write() as conn:
             if not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
                 return False
-            conn.execute(
-                "INSERT OR REPLACE INTO matrices VALUES (?, ?, ?, ?, ?, ?)",
-                (folder, row.serial, row.model, row.embedded, row.skipped, row.failed),
-            )
+            _put_matrix(conn, folder, row)
         return True
 
     def graph(self, folder: str) -> GraphInfo | None:
@@ -282,8 +309,7 @@ class CodeStore:
         with self._db.write() as conn:
             if not conn.execute("SELECT 1 FROM generations WHERE folder = ?", (folder,)).fetchone():
                 return False
-            row = (folder, info.recipe, msgspec.msgpack.encode(info))
-            conn.execute("INSERT OR REPLACE INTO graphs VALUES (?, ?, ?)", row)
+            _put_graph(conn, folder, info)
         return True
 
     def forget_matrix(self, folder: str) -> None:
@@ -320,8 +346,18 @@ class CodeStore:
         return None if row is None else MatrixRow(*row)
 
 
+def _put_matrix(conn: sqlite3.Connection, folder: str, row: MatrixRow) -> None:
+    values = (folder, row.serial, row.model, row.embedded, row.skipped, row.failed)
+    conn.execute("INSERT OR REPLACE INTO matrices VALUES (?, ?, ?, ?, ?, ?)", values)
+
+
+def _put_graph(conn: sqlite3.Connection, folder: str, info: GraphInfo) -> None:
+    values = (folder, info.recipe, msgspec.msgpack.encode(info))
+    conn.execute("INSERT OR REPLACE INTO graphs VALUES (?, ?, ?)", values)
+
+
 def _published(row: sqlite3.Row) -> Published:
-    return Published(GenerationId(row["id"]), row["folder"], row["serial"], row["recipe"])
+    return Published(GenerationId(row["id"]), row["folder"], row["serial"], row["graph"])
 
 
 def _info(packed: bytes) -> GenerationInfo:

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,10 @@ from appliance.ids import BlobId
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Columns, one entry a file, in the order of paths. ``flags`` holds `source.base.FileFlags`.
+    """Columns, one entry a number that a file has or had. ``flags`` holds `source.base.FileFlags`.
 
-    The chunks of file i are ``first_chunk[i]`` up to but not including ``first_chunk[i + 1]``.
+    The chunks of file i are ``first_chunk[i]`` up to but not including ``first_chunk[i + 1]``. A number that no file has any
+    more is not ``alive``, and its names are empty: go through ``by_path``, in the order of paths, for what is there.
     """
 
     paths: list[str]
@@ -25,32 +26,52 @@ class Files:
     flags: npt.NDArray[np.uint8]
     lines: npt.NDArray[np.int32]
     first_chunk: npt.NDArray[np.int32]
-    _numbers: dict[str, int] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        self._numbers.update({path: number for number, path in enumerate(self.paths)})
+    alive: npt.NDArray[np.bool_]
+    by_path: dict[str, int]
 
     def __len__(self) -> int:
+        return len(self.by_path)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the files that are there, in the order of paths."""
+        return list(self.by_path.values())
+
+    @property
+    def end(self) -> int:
+        """The number after the last one that was ever given."""
         return len(self.paths)
 
     def number(self, path: str) -> int | None:
-        """Return the index of the file at *path*, or None if this generation has no such file."""
-        return self._numbers.get(path)
+        """Return the number of the file at *path*, or None if this generation has no such file."""
+        return self.by_path.get(path)
 
     @classmethod
     def load(cls, conn: sqlite3.Connection, *, chunks: int) -> "Files":
-        """Read the files of a generation that has *chunks* chunks."""
+        """Read the files of a generation that has *chunks* chunks, dead ones too, by `store.layers`."""
         rows = conn.execute(
-            "SELECT path, blob, hint, language, encoding, flags, lines, first_chunk FROM files ORDER BY id"
+            "SELECT path, blob, hint, language, encoding, flags, lines, first_chunk FROM every_file ORDER BY id"
         ).fetchall()
+        dead = {row[0] for row in conn.execute("SELECT file FROM dead")}
         known: dict[str, str] = {}  # a few dozen different words, held once
+        columns = [[known.setdefault(row[place], row[place]) for row in rows] for place in (2, 3, 4)]
+        paths, blobs = [os.fsdecode(row[0]) for row in rows], [BlobId(row[1]) for row in rows]
+        for number in dead:
+            paths[number], blobs[number] = "", BlobId("")
+            for column in columns:
+                column[number] = ""
+        numbers = sorted(set(range(len(rows))) - dead, key=lambda number: bytes(rows[number][0]))
+        alive = np.zeros(len(rows), dtype=np.bool_)
+        alive[numbers] = True
         return cls(
-            paths=[os.fsdecode(row[0]) for row in rows],
-            blobs=[BlobId(row[1]) for row in rows],
-            hints=[known.setdefault(row[2], row[2]) for row in rows],
-            languages=[known.setdefault(row[3], row[3]) for row in rows],
-            encodings=[known.setdefault(row[4], row[4]) for row in rows],
+            paths=paths,
+            blobs=blobs,
+            hints=columns[0],
+            languages=columns[1],
+            encodings=columns[2],
             flags=np.array([row[5] for row in rows], dtype=np.uint8),
             lines=np.array([row[6] for row in rows], dtype=np.int32),
             first_chunk=np.array([*(row[7] for row in rows), chunks], dtype=np.int32),
+            alive=alive,
+            by_path={paths[number]: number for number in numbers},
         )

@@ -1,5 +1,7 @@
 """A generation: everything that searches read of one repository at one commit, written once and never changed after that.
 
+It was built whole, or is a patch over one that was: then its folder holds links to that one's files, and what differs beside
+them. Numbers of files, chunks and symbols stay from patch to patch; `Files` and ``dead`` say which are no more.
 Only its vector matrix is filled in behind: each newer one is a folder of its own beside the older.
 """
 
@@ -7,21 +9,22 @@ import copy
 import os
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from appliance.base.sqlite import Guarded, connect_immutable
+from appliance.base.sqlite import Guarded
 from appliance.codeintel.source.base import LeftOut
+from appliance.codeintel.store.chunks import Chunks
 from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.latent import LatentSpace
+from appliance.codeintel.store.layers import is_patched, open_tables
 from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
-from appliance.codeintel.store.schema import ARRAYS
-from appliance.codeintel.store.symbols import SymbolRow, SymbolTable
+from appliance.codeintel.store.symbols import Gone, SymbolRow, SymbolTable
 from appliance.errors import StoreCorrupt
 from appliance.ids import CommitId, GenerationId, RepoId
 
@@ -52,6 +55,8 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
     vectors: int = 0
     vectors_skipped: int = 0
     vectors_failed: int = 0
+    patches: int = 0  # laid, one over the other, over a generation that was built whole
+    worn: int = 0  # chunks that they added, or left dead
 
     @property
     def completeness(self) -> float:
@@ -64,34 +69,36 @@ class Generation:
     """A read-only handle; safe to use from many threads, cheap to keep, readable even after its folder was removed."""
 
     def __init__(self, folder: Path, info: GenerationInfo, *, vectors: VectorMatrix | None = None) -> None:
-        arrays = {name: _mapped(folder / f"{name}.npy") for name in ARRAYS}
+        conn = open_tables(folder)
+        self._db = Guarded(conn)
+        weakref.finalize(self._db, conn.close)  # shared with copies; closed when the last reader lets go
         self.info = info
         self.folder = folder
         self.vectors = vectors
         self.graph: CallGraph | None = None
-        self.chunk_file: npt.NDArray[np.int32] = arrays["chunk_file"]
-        self.chunk_start: npt.NDArray[np.int32] = arrays["chunk_start"]
-        self.chunk_end: npt.NDArray[np.int32] = arrays["chunk_end"]
-        self.chunk_symbol_id: npt.NDArray[np.int32] = arrays["chunk_symbol"]  # -1: none
-        self._defines_start = arrays["defines_start"]
-        self._defines = arrays["defines"]
-        conn = connect_immutable(folder / "generation.db")
-        self._db = Guarded(conn)
-        weakref.finalize(self._db, conn.close)  # shared with copies; closed when the last reader lets go
         with self._db.read() as rows:
-            self.files = Files.load(rows, chunks=len(self.chunk_file))
+            chunks = self._chunks = Chunks.load(folder, rows)
+            self.files = Files.load(rows, chunks=len(chunks.file))
+            self.gone = Gone(rows, self.files)
+        self.chunk_file, self.chunk_start, self.chunk_end = chunks.file, chunks.start, chunks.end
+        self.chunk_symbol_id = chunks.symbol  # -1: none
+        self.dead = ~self.files.alive[self.chunk_file] if is_patched(folder) else np.zeros(0, dtype=np.bool_)
         self.symbols = SymbolTable(self._db, self.files)
         self.lexical = LexicalIndex.open(folder / "lexical")
-        self.latent = LatentSpace.open(folder / "latent")
-        if info.chunks != len(self.chunk_file) or info.files != len(self.files):
+        if is_patched(folder):
+            self.lexical = self.lexical.patched(self._db, chunks=~self.dead, files=self.files.alive)
+        self.latent = LatentSpace.open(folder / "latent", added=chunks.latent, dead=self.dead)
+        alive = len(chunks.file) - int(self.dead.sum())
+        if (info.chunks, info.files, info.patches > 0) != (alive, len(self.files), is_patched(folder)):
             raise StoreCorrupt(f"The generation in {folder} is not what was published.", remedy=_REMEDY)
 
     def with_vectors(self, vectors: VectorMatrix | None, *, info: GenerationInfo) -> "Generation":
         """Return this generation with *vectors* instead of the ones it has; everything else is shared."""
-        if vectors is not None and len(vectors.state) != len(self.chunk_file):
+        most, patched = len(self.chunk_file), len(self.dead) > 0
+        if vectors is not None and (len(vectors.state) > most if patched else len(vectors.state) != most):
             raise StoreCorrupt(f"The vectors of {self.folder} are not those of its chunks.", remedy=_REMEDY)
         other = copy.copy(self)
-        other.vectors = vectors
+        other.vectors = None if vectors is None else replace(vectors, dead=self.dead)
         other.info = info
         return other
 
@@ -100,6 +107,18 @@ class Generation:
         other = copy.copy(self)
         other.graph = graph
         return other
+
+    def changed_since(self, patch: int) -> int:
+        """Return how many files are not what they were when there were only *patch* patches."""
+        if patch >= self.info.patches:
+            return 0
+        with self._db.read() as conn:
+            query = (
+                "SELECT count(DISTINCT path) FROM"
+                " (SELECT path FROM every_file WHERE id IN (SELECT file FROM dead WHERE patch > ?1)"
+                " UNION ALL SELECT path FROM patch.files WHERE patch > ?1)"
+            )
+            return int(conn.execute(query, (patch,)).fetchone()[0])
 
     def chunk_symbol(self, chunk: int) -> SymbolRow | None:
         """Return the innermost definition that holds *chunk*, or None for text at the top level."""
@@ -112,8 +131,8 @@ class Generation:
 
     def chunk_defines_ids(self, chunk: int) -> list[int]:
         """Return the ids of `chunk_defines` without looking them up."""
-        start, end = self._defines_start[chunk : chunk + 2]
-        return [int(number) for number in self._defines[start:end]]
+        start, end = self._chunks.defines_start[chunk : chunk + 2]
+        return [int(number) for number in self._chunks.defines[start:end]]
 
     def vector_key(self, file: int) -> str:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""
@@ -127,7 +146,7 @@ class Generation:
     def problems(self, *, limit: int) -> list[str]:
         """Return the paths of the first files whose syntax could not be used."""
         with self._db.read() as conn:
-            rows = conn.execute("SELECT path FROM files WHERE problem <> '' ORDER BY id LIMIT ?", (limit,)).fetchall()
+            rows = conn.execute("SELECT path FROM files WHERE problem <> '' ORDER BY path LIMIT ?", (limit,)).fetchall()
         return [os.fsdecode(row[0]) for row in rows]
 
     def left_out(self, *, reason: str | None = None, offset: int = 0, limit: int = 100) -> list[LeftOut]:
@@ -135,15 +154,7 @@ class Generation:
         where, values = ("", ()) if reason is None else ("WHERE reason = ? ", (reason,))
         with self._db.read() as conn:
             rows = conn.execute(
-                f"SELECT path, reason, detail FROM left_out {where}ORDER BY id LIMIT ? OFFSET ?",  # noqa: S608 - two literals
+                f"SELECT path, reason, detail FROM left_out {where}ORDER BY path, id LIMIT ? OFFSET ?",  # noqa: S608 - two literals
                 (*values, limit, offset),
             ).fetchall()
         return [LeftOut(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
-
-
-def _mapped(path: Path) -> npt.NDArray[np.int32]:
-    try:
-        array: npt.NDArray[np.int32] = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as exc:
-        raise StoreCorrupt(f"The file {path} of a generation cannot be read.", remedy=_REMEDY, path=str(path)) from exc
-    return array

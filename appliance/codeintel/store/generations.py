@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import msgspec
+
 from appliance.base.clock import Clock
 from appliance.base.paths import DataPaths, display
 from appliance.codeintel.registry import Registry, Repo
@@ -270,13 +272,16 @@ def _reopened(store: CodeStore, now: Published, held: _Held | None) -> Generatio
         generation = Generation(folder, info)
     matrix = store.matrix(now.folder)
     vectors = None if matrix is None else VectorMatrix.open(matrix_folder(folder, matrix.serial), model=matrix.model)
-    return generation.with_vectors(vectors, info=info).with_graph(_graph(store, now, folder))
+    return generation.with_vectors(vectors, info=info).with_graph(_graph(store, generation))
 
 
-def _graph(store: CodeStore, now: Published, folder: Path) -> CallGraph | None:
+def _graph(store: CodeStore, generation: Generation) -> CallGraph | None:
     """Return the graph of what is published, None while there is none that can be read: the worker makes it again."""
-    info = store.graph(now.folder)
+    info = store.graph(generation.folder.name)
+    if info is None:
+        return None
     try:
-        return None if info is None else CallGraph.open(folder, info)
+        info = msgspec.structs.replace(info, changed=generation.changed_since(info.patch))
+        return CallGraph.open(generation.folder, info, generation.gone)
     except StoreCorrupt:
         return None

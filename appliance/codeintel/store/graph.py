@@ -1,5 +1,6 @@
 """The graph of one generation: what calls what, written once behind the generation, never changed after that."""
 
+import sqlite3
 import weakref
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import msgspec
 
 from appliance.base.sqlite import Guarded, connect_immutable
 from appliance.codeintel.flow import FLOW_VERSION
+from appliance.codeintel.store.symbols import Gone
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
@@ -33,6 +35,8 @@ class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
     settled: bool  # False: it was still learning when it was stopped
     refused: tuple[str, ...] = ()  # families of languages that there was not enough memory for, by their first
+    patch: int = 0  # how many patches its generation had
+    changed: int = 0  # files that are not what they were then
 
 
 _MOST_MARKS: Final = 10_000  # in one statement: SQLite takes 32,766
@@ -61,19 +65,23 @@ class OutsideRow:
 
 
 class CallGraph:
-    """Look-ups in one graph. Safe to use from many threads; readable even after its folder was removed."""
+    """Look-ups in one graph. Safe to use from many threads; readable even after its folder was removed.
 
-    def __init__(self, db: Guarded, info: GraphInfo) -> None:
+    One that was made before files changed goes on for the others: what is ``gone`` is left out.
+    """
+
+    def __init__(self, db: Guarded, info: GraphInfo, gone: Gone) -> None:
         self._db = db
+        self._gone = gone
         self.info = info
 
     @classmethod
-    def open(cls, folder: Path, info: GraphInfo) -> Self:
+    def open(cls, folder: Path, info: GraphInfo, gone: Gone) -> Self:
         """Open the graph of the generation in *folder*; raise `StoreCorrupt`."""
         conn = connect_immutable(folder / GRAPH_NAME)
         db = Guarded(conn)
         weakref.finalize(db, conn.close)
-        return cls(db, info)
+        return cls(db, info, gone)
 
     def callers(self, targets: Collection[int]) -> list[EdgeRow]:
         """Return the calls of any of *targets*, surest first, then in the order of files and lines."""
@@ -94,7 +102,7 @@ class CallGraph:
             for start in range(0, len(wanted), _MOST_MARKS):
                 some = wanted[start : start + _MOST_MARKS]
                 query = f"SELECT target, source, line, confidence FROM edges WHERE target IN ({_marks(some)})"  # noqa: S608
-                yield from map(tuple, conn.execute(query, some).fetchall())
+                yield from map(tuple, self._there(conn.execute(query, some).fetchall()))
 
     def outside(self, sources: Collection[int]) -> list[OutsideRow]:
         """Return the calls in *sources* that lead out of the repository, in the order of lines."""
@@ -115,7 +123,8 @@ class CallGraph:
     def unresolved_named(self, name: str) -> int:
         """Return how many calls of something called *name* could not be told."""
         with self._db.read() as conn:
-            return int(conn.execute("SELECT count(*) FROM unresolved WHERE name = ?", (name,)).fetchone()[0])
+            rows = conn.execute("SELECT source FROM unresolved WHERE name = ?", (name,)).fetchall()
+        return len(rows) - int(self._gone.among([row[0] for row in rows]).sum())
 
     def _edges(self, column: str, ids: Collection[int]) -> list[EdgeRow]:
         found: list[EdgeRow] = []
@@ -128,8 +137,15 @@ class CallGraph:
                     f" WHERE {column} IN ({_marks(some)})",
                     some,
                 )
-                found += [EdgeRow(*row) for row in rows]
+                found += [EdgeRow(*row) for row in self._there(rows.fetchall())]
         return sorted(found, key=lambda edge: (-edge.confidence, edge.source, edge.line, edge.target))
+
+    def _there(self, rows: list[sqlite3.Row]) -> list[sqlite3.Row]:
+        """Return those of *rows*, which begin with target and source, of which neither is gone."""
+        if not self._gone:
+            return rows
+        gone = self._gone.among([row[0] for row in rows]) | self._gone.among([row[1] for row in rows])
+        return [row for row, dead in zip(rows, gone.tolist(), strict=True) if not dead]
 
 
 def _marks(values: Collection[int]) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ _MOST_COUNTED = 400_000  # words counted at once while the vocabulary is gathere
 _BLOCK = 4_096  # rows projected at once
 _SPARE = 10  # directions sought beyond those kept
 _PASSES = 4
+_NONE: Final = np.zeros(0, dtype=np.bool_)
 
 
 def train_latent(folder: Path, docs: Documents, *, dims: int = 64) -> None:
@@ -50,15 +52,24 @@ def train_latent(folder: Path, docs: Documents, *, dims: int = 64) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LatentSpace:
-    """Reads what `train_latent` wrote. ``matrix`` has one unit row a document, mapped from the disk."""
+    """Reads what `train_latent` wrote. ``matrix`` has one unit row a document, mapped from the disk.
+
+    ``added`` has the rows of documents that came after the training, as `embed` makes them; ``dead`` says of each of all
+    documents whether it is no more, and is empty while all are there.
+    """
 
     matrix: Floats
     _words: dict[str, int]
     _weights: npt.NDArray[np.float16]  # a word's direction, times its inverse document frequency
+    added: Floats
+    dead: npt.NDArray[np.bool_]
 
     @classmethod
-    def open(cls, folder: Path) -> "LatentSpace | None":
-        """Open *folder*; return None where there was too little to train on; raise `StoreCorrupt` for anything else."""
+    def open(cls, folder: Path, *, added: Sequence[bytes] = (), dead: npt.NDArray[np.bool_] = _NONE) -> "LatentSpace | None":
+        """Open *folder*; return None where there was too little to train on; raise `StoreCorrupt` for anything else.
+
+        *added* are the rows of documents that came after the training, as `packed` gave them.
+        """
         try:
             words = json.loads((folder / "words.json").read_bytes())
             matrix = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
@@ -69,7 +80,12 @@ class LatentSpace:
             ) from exc
         if not words:
             return None
-        return cls(matrix, {word: place for place, word in enumerate(words)}, weights)
+        more = np.frombuffer(b"".join(added), dtype=np.float32).reshape(len(added), matrix.shape[1])
+        return cls(matrix, {word: place for place, word in enumerate(words)}, weights, more, dead)
+
+    def packed(self, text: str) -> bytes:
+        """Return the row of a document of search tokens *text* that comes after the training."""
+        return self.embed(text.split()).tobytes()
 
     def embed(self, tokens: Sequence[str]) -> Floats:
         """Return the unit vector of a query's *tokens*; all zeros when the space knows none of them."""
@@ -81,8 +97,9 @@ class LatentSpace:
         return _unit(folded[None, :]).ravel()
 
     def scores(self, query: Floats) -> Floats:
-        """Return the cosine of *query* with every document."""
-        result: Floats = self.matrix @ query
+        """Return the cosine of *query* with every document, nan for one that is no more."""
+        result: Floats = np.concatenate((self.matrix @ query, self.added @ query))
+        result[: len(self.dead)][self.dead] = np.nan
         return result
 
 

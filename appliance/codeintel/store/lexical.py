@@ -4,24 +4,30 @@ Text arrives as search tokens (`parse.tokens`), so tantivy only splits at spaces
 and weighted; the sum is near enough to BM25F. The folder is written once, and read through memory maps after that.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import tantivy
 
+from appliance.base.sqlite import Guarded
 from appliance.codeintel.needs import Check
+from appliance.codeintel.store.added import Added, Ids, Scores, Statistics
 from appliance.errors import StoreCorrupt
 
-Ids = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float32]
+Alive = npt.NDArray[np.bool_]
 
 _HEAP = 50_000_000  # bytes that tantivy gathers before it writes a segment
 _CHECK_EVERY = 512  # documents
 _MOST_TOKENS = 64  # of one query; the rest of a longer one adds nothing but time
 _FILTER_BY_TERMS = 4096  # ids; a wider filter is applied to ever longer result lists instead
+_SPARE = 64  # more than asked for, where some are dead
+_LENGTHS = "lengths.json"
+_LENGTHS_DECODER = msgspec.json.Decoder(dict[str, int])
 _TEXT_FIELDS = ("tokens", "names", "path", "signature", "doc")
 CHUNK_WEIGHTS: Mapping[str, float] = {"tokens": 1.0, "names": 1.0, "path": 0.5, "signature": 0.3, "doc": 0.5}
 FILE_WEIGHTS: Mapping[str, float] = {"tokens": 1.0, "names": 0.25, "path": 0.5}
@@ -61,14 +67,21 @@ def build_lexical(folder: Path, docs: Iterable[LexicalDoc], *, check: Check) -> 
 class LexicalIndex:
     """Reads what `build_lexical` wrote. Opening maps files and reads no documents. Safe to use from many threads."""
 
-    def __init__(self, folder: Path) -> None:
-        self._chunks = _Reader(folder / "chunks", CHUNK_WEIGHTS)
-        self._files = _Reader(folder / "files", FILE_WEIGHTS)
+    def __init__(self, chunks: "_Reader | _Patched", files: "_Reader | _Patched") -> None:
+        self._chunks = chunks
+        self._files = files
 
     @classmethod
     def open(cls, folder: Path) -> "LexicalIndex":
         """Open *folder*; raise `StoreCorrupt` if it does not hold an index."""
-        return cls(folder)
+        return cls(_Reader(folder / "chunks", CHUNK_WEIGHTS), _Reader(folder / "files", FILE_WEIGHTS))
+
+    def patched(self, db: Guarded, *, chunks: Alive, files: Alive) -> "LexicalIndex":
+        """Return this index with what a patch adds, by its tables in *db*, and without what is not *alive* any more."""
+        return LexicalIndex(
+            _Patched(_whole(self._chunks), Added(db, CHUNK_WEIGHTS, whole=False, alive=chunks), chunks),
+            _Patched(_whole(self._files), Added(db, FILE_WEIGHTS, whole=True, alive=files), files),
+        )
 
     @property
     def count(self) -> int:
@@ -110,13 +123,18 @@ class _Writer:
             option = "position" if name == "tokens" else "freq"
             builder = builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
         self._writer = tantivy.Index(builder.build(), path=str(folder)).writer(heap_size=_HEAP, num_threads=1)
+        self._folder = folder
+        self._lengths = dict.fromkeys(fields, 0)
 
     def add(self, number: int, **texts: str) -> None:
         self._writer.add_document(tantivy.Document(id=number, **{k: [v] for k, v in texts.items() if v}))
+        for name, text in texts.items():
+            self._lengths[name] += text.count(" ") + bool(text)
 
     def finish(self) -> None:
         self._writer.commit()
         self._writer.wait_merging_threads()
+        (self._folder / _LENGTHS).write_text(json.dumps(self._lengths), encoding="ascii")
 
 
 class _Reader:
@@ -128,6 +146,7 @@ class _Reader:
                 f"The lexical index in {folder} cannot be read.", remedy="Index the repository again.", path=str(folder)
             ) from exc
         index.config_reader(reload_policy="manual")  # a published folder never changes
+        self._folder = folder
         self._schema = index.schema
         self._searcher = index.searcher()
         self._weights = weights
@@ -159,6 +178,21 @@ class _Reader:
         total = self._searcher.num_docs
         counts = np.array([self._searcher.doc_freq("tokens", token) for token in tokens], dtype=np.float32)
         return np.where(counts > 0, np.log1p((total - counts + 0.5) / (counts + 0.5)), 0).astype(np.float32)
+
+    def known(self, tokens: Iterable[str]) -> dict[tuple[str, str], int]:
+        """Return by field and token in how many documents it stands."""
+        return {(field, token): self._searcher.doc_freq(field, token) for token in set(tokens) for field in self._weights}
+
+    def statistics(self) -> Statistics:
+        """Return what scores rest on; raise `StoreCorrupt`."""
+        try:
+            lengths = _LENGTHS_DECODER.decode((self._folder / _LENGTHS).read_bytes())
+        except (OSError, msgspec.DecodeError) as exc:
+            raise StoreCorrupt(
+                f"The lengths in {self._folder} cannot be read.", remedy="Index the repository again."
+            ) from exc
+        count = max(self.count, 1)
+        return Statistics(self.count, {name: length / count for name, length in lengths.items()})
 
     def _query(self, tokens: Sequence[str], phrases: Sequence[Sequence[str]]) -> tantivy.Query:
         clauses = [
@@ -195,6 +229,82 @@ class _Reader:
         hits = self._searcher.search(query, limit=limit, count=False).hits
         ids = self._searcher.fast_field_values("id", [address for _, address in hits])
         return np.array(ids, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
+
+
+class _Patched:
+    """An index without what died in it, and what was added since."""
+
+    def __init__(self, below: _Reader, added: Added, alive: Alive) -> None:
+        self._below = below
+        self._added = added
+        self._alive = alive
+        self._statistics = below.statistics()
+
+    @property
+    def count(self) -> int:
+        return int(self._alive.sum())
+
+    def best(
+        self, tokens: Sequence[str], limit: int, *, phrases: Sequence[Sequence[str]], within: Ids | None
+    ) -> tuple[Ids, Scores]:
+        below, scores = self._best_below(tokens, limit, phrases, within)
+        added, theirs = self._best_added(tokens, phrases)
+        if within is not None:
+            allowed = np.isin(added, within)
+            added, theirs = added[allowed], theirs[allowed]
+        ids, every = np.concatenate((below, added)), np.concatenate((scores, theirs))
+        order = np.argsort(-every, kind="stable")[: max(0, limit)]
+        return ids[order], every[order]
+
+    def scores(self, tokens: Sequence[str], ids: Ids) -> Scores:
+        result = np.zeros(len(ids), dtype=np.float32)
+        old = ids < self._below.count
+        result[old] = self._below.scores(tokens, ids[old])
+        if not old.all():
+            added, theirs = self._scored(tokens)
+            there = np.isin(ids, added)
+            result[there] = theirs[np.searchsorted(added, ids[there])]
+        return result
+
+    def rarity(self, tokens: Sequence[str]) -> Scores:
+        total = self.count
+        known = np.array([self._below.known([token])["tokens", token] for token in tokens], dtype=np.float32)
+        counts = np.minimum(known + self._added.frequencies(tokens, "tokens"), total)
+        return np.where(counts > 0, np.log1p((total - counts + 0.5) / (counts + 0.5)), 0).astype(np.float32)
+
+    def _scored(self, tokens: Sequence[str]) -> tuple[Ids, Scores]:
+        wanted = list(dict.fromkeys(tokens))[:_MOST_TOKENS]
+        return self._added.scored(wanted, self._statistics, self._below.known(wanted))
+
+    def _best_added(self, tokens: Sequence[str], phrases: Sequence[Sequence[str]]) -> tuple[Ids, Scores]:
+        ids, scores = self._scored(tokens)
+        if not phrases:
+            return ids, scores
+        known = self._below.known(word for phrase in phrases for word in phrase)
+        holding, more = self._added.phrases(phrases, self._statistics, known)
+        held = np.isin(holding, ids)
+        more[held] += scores[np.searchsorted(ids, holding[held])]
+        return holding, more
+
+    def _best_below(
+        self, tokens: Sequence[str], limit: int, phrases: Sequence[Sequence[str]], within: Ids | None
+    ) -> tuple[Ids, Scores]:
+        if within is not None:
+            below = within[within < self._below.count]
+            return self._below.best(tokens, limit, phrases=phrases, within=below[self._alive[below]])
+        depth = limit
+        while True:
+            ids, scores = self._below.best(tokens, depth, phrases=phrases, within=None)
+            kept = self._alive[ids]
+            if kept.sum() >= limit or len(ids) < depth:
+                return ids[kept][:limit], scores[kept][:limit]
+            depth = 2 * depth + _SPARE
+
+
+def _whole(index: "_Reader | _Patched") -> _Reader:
+    if isinstance(index, _Patched):
+        raise StoreCorrupt("A lexical index cannot be patched twice.")
+    return index
 
 
 def _with_files(docs: Iterable[LexicalDoc]) -> Iterator[tuple[LexicalDoc, list[LexicalDoc]]]:

@@ -1,6 +1,6 @@
 """The vectors of one generation's chunks, as searches use them: int8 rows with a scale each, mapped from files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
@@ -25,12 +25,17 @@ class VectorState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix:
-    """Row i is the vector of chunk i: ``rows[i] * scale[i]``. ``state[i]`` is a `VectorState`. Safe for threads."""
+    """Row i is the vector of chunk i: ``rows[i] * scale[i]``. ``state[i]`` is a `VectorState`. Safe for threads.
+
+    ``dead``, where it is not empty, says of each chunk of the generation whether it is no more: the matrix may have been
+    made for a former one, and has no rows of the chunks that came later.
+    """
 
     model: str
     rows: npt.NDArray[np.int8]  # (n, dimensions)
     scale: npt.NDArray[np.float32]  # (n,)
     state: npt.NDArray[np.uint8]  # (n,)
+    dead: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     @classmethod
     def open(cls, folder: Path, *, model: str) -> "VectorMatrix":
@@ -49,14 +54,16 @@ class VectorMatrix:
             raise InvalidInput(
                 f"The query has {query.shape} numbers, the vectors of {self.model} have {self.rows.shape[1]}."
             )
-        result = np.empty(len(self.rows), dtype=np.float32)
+        count = len(self.rows)
+        result = np.full(max(count, len(self.dead)), np.nan, dtype=np.float32)
         wide = np.empty((_BLOCK, self.rows.shape[1]), dtype=np.float32)
-        for start in range(0, len(self.rows), _BLOCK):
+        for start in range(0, count, _BLOCK):
             block = self.rows[start : start + _BLOCK]
             np.copyto(wide[: len(block)], block)
             np.matmul(wide[: len(block)], query, out=result[start : start + len(block)])
-        result *= self.scale
-        result[self.state != VectorState.PRESENT] = np.nan
+        result[:count] *= self.scale
+        result[:count][self.state != VectorState.PRESENT] = np.nan
+        result[: len(self.dead)][self.dead] = np.nan
         return result
 
 

@@ -76,7 +76,7 @@ ALTER TABLE branches RENAME TO published;
 """,
 )
 
-# Written while a tree is listed, read by the writer, then removed.
+# Written while files are listed, read by the writer, then removed.
 STAGING = """
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY,
@@ -85,7 +85,7 @@ CREATE TABLE entries (
   hint TEXT NOT NULL,
   flags INTEGER NOT NULL
 );
-CREATE TABLE left_out (path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE left_out (path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, beside INTEGER NOT NULL);
 CREATE TABLE missing (
   id INTEGER PRIMARY KEY,
   blob TEXT NOT NULL,
@@ -122,7 +122,13 @@ CREATE TABLE symbols (
   doc TEXT NOT NULL,
   parent INTEGER NOT NULL
 );
-CREATE TABLE left_out (id INTEGER PRIMARY KEY, path BLOB NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE left_out (
+  id INTEGER PRIMARY KEY,
+  path BLOB NOT NULL,
+  reason TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  beside INTEGER NOT NULL
+);
 """
 
 # Of chunks: a generation has one file of 32-bit numbers for each. `defines_start` says where in `defines` a chunk's begin.
@@ -165,4 +171,37 @@ GENERATION_INDEXES = """
 CREATE INDEX symbols_name ON symbols (folded, name);
 CREATE INDEX symbols_file ON symbols (file);
 CREATE INDEX left_out_reason ON left_out (reason);
+CREATE INDEX left_out_path ON left_out (path);
 """
+
+# `patch.db`: what a patch adds to the `generation.db` beside it, written once as that is. Ids go on where those end. What is
+# replaced or gone is dead, in either of the two; its ids are never used again. `patch` says with which patch of a line
+# something came or died. A posting says how often a token stands in a field of an added chunk (`whole` 0) or file (`whole`
+# 1), and how many tokens that field has.
+PATCH = (
+    GENERATION.replace("problem TEXT NOT NULL\n", "problem TEXT NOT NULL,\n  patch INTEGER NOT NULL DEFAULT 0\n")
+    + """
+CREATE TABLE dead (file INTEGER PRIMARY KEY, patch INTEGER NOT NULL);
+CREATE TABLE dead_left_out (id INTEGER PRIMARY KEY);
+CREATE TABLE chunks (
+  id INTEGER PRIMARY KEY,
+  file INTEGER NOT NULL,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  symbol INTEGER NOT NULL,
+  tokens TEXT NOT NULL,
+  latent BLOB NOT NULL
+);
+CREATE TABLE defines (chunk INTEGER NOT NULL, symbol INTEGER NOT NULL, PRIMARY KEY (chunk, symbol)) WITHOUT ROWID;
+CREATE TABLE postings (
+  whole INTEGER NOT NULL,
+  token TEXT NOT NULL,
+  doc INTEGER NOT NULL,
+  field INTEGER NOT NULL,
+  times INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  PRIMARY KEY (whole, token, doc, field)
+) WITHOUT ROWID;
+"""
+    + GENERATION_INDEXES
+)

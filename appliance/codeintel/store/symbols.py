@@ -1,8 +1,12 @@
 """The definitions of one generation, found by name in well under a millisecond."""
 
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.store.files import Files
@@ -10,11 +14,12 @@ from appliance.ids import BlobId
 
 _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
 _MOST_NEAR = 4000
+_NO_END = 1 << 62
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
 _COLUMNS = (
     "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
-    " coalesce(p.qualname, '') FROM symbols s LEFT JOIN symbols p ON p.id = s.parent "
+    " coalesce((SELECT p.qualname FROM symbols p WHERE p.id = s.parent), '') FROM symbols s "
 )
 
 
@@ -36,10 +41,35 @@ class SymbolRow:
     blob: BlobId
 
 
+class Gone:
+    """Which numbers of symbols and files a generation does not have any more; a graph of a former state may name them."""
+
+    def __init__(self, conn: sqlite3.Connection, files: Files) -> None:
+        rows = conn.execute(
+            "SELECT f.first_symbol, (SELECT n.first_symbol FROM every_file n WHERE n.id = f.id + 1) FROM every_file f"
+            " WHERE f.id IN (SELECT file FROM dead) ORDER BY f.id"
+        ).fetchall()
+        self._files = files
+        self._starts = np.array([row[0] for row in rows], dtype=np.int64)
+        self._ends = np.array([_NO_END if row[1] is None else row[1] for row in rows], dtype=np.int64)
+
+    def __bool__(self) -> bool:
+        return len(self._starts) > 0
+
+    def among(self, numbers: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Return for each of *numbers*, symbols or as -1 - f files, whether it is no more."""
+        asked = np.array(numbers, dtype=np.int64)
+        place = np.searchsorted(self._starts, asked, side="right") - 1
+        dead: npt.NDArray[np.bool_] = (place >= 0) & (asked < self._ends[place])
+        top = asked < 0
+        dead[top] = ~self._files.alive[-1 - asked[top]]
+        return dead
+
+
 class SymbolTable:
     """Look-ups in the definitions of one generation. Safe to use from many threads.
 
-    Every list is in the order of paths, then of lines, and holds at most *limit* rows.
+    Every list is in the order of paths, then of lines, and holds at most *limit* rows; which of more is not promised.
     """
 
     def __init__(self, db: Guarded, files: Files) -> None:
@@ -92,7 +122,8 @@ class SymbolTable:
     def _select(self, where: str, values: Sequence[object], limit: int) -> list[SymbolRow]:
         with self._db.read() as conn:
             rows = conn.execute(f"{_COLUMNS}{where} ORDER BY s.id LIMIT ?", (*values, limit)).fetchall()
-        return [self._row(row) for row in rows]
+        found = [self._row(row) for row in rows]
+        return sorted(found, key=lambda row: os.fsencode(row.path))
 
     def _row(self, row: sqlite3.Row) -> SymbolRow:
         number, file, name, qualname, kind, start, end, signature, doc, parent = row

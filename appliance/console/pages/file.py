@@ -141,7 +141,7 @@ def _located(path: str, source: Source, generation: Generation | None, *, commit
     """Return the file that *path* names, as it is or as it is shown, and its blob in *commit*."""
     blob = source.locate(commit=commit, path=path)
     if blob is None and generation is not None:
-        path = next((known for known in generation.files.paths if display(known) == path), path)
+        path = next((known for known in generation.files.by_path if display(known) == path), path)
         blob = source.locate(commit=commit, path=path)
     if blob is None:
         raise NotFound(
