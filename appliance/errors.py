@@ -5,6 +5,7 @@ ApplianceError
 │   ├── InvalidInput
 │   ├── NotFound
 │   ├── Conflict
+│   │   └── Stale
 │   └── LimitExceeded
 │       └── PromptTooLong
 ├── AccessError            who is asking, and may they
@@ -83,6 +84,13 @@ class Conflict(CallerError):
     """The request contradicts what exists or runs now."""
 
     code = "conflict"
+
+
+class Stale(Conflict):
+    """What is indexed is not as fresh as the request wants it; the sentence names each repository, and how it is."""
+
+    code = "stale"
+    retryable = True
 
 
 class LimitExceeded(CallerError):

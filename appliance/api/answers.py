@@ -9,6 +9,7 @@ from appliance.api.schemas import FreshnessOut, Input, Name, Output, shown
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
 from appliance.services import DEFAULT_PROJECT
+from appliance.web.demand import LONGEST_WAIT_S
 
 
 class AskIn(Input):
@@ -17,6 +18,14 @@ class AskIn(Input):
     question: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_QUESTION, strip_whitespace=True)]
     project: Name = DEFAULT_PROJECT
     repos: list[Name] = Field(default_factory=list, max_length=100, description="Ids or names; none means all.")
+    branches: list[Name] = Field(
+        default_factory=list, max_length=20, description="Patterns of indexed branches; none means each repo's own."
+    )
+    max_behind: int | None = Field(None, ge=0, le=1_000_000, description="Refuse what is more commits behind than this.")
+    max_lag: float | None = Field(
+        None, ge=0, le=1e9, description="Refuse what was last known to be current more seconds ago than this."
+    )
+    wait: float = Field(0.0, ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an index instead.")
     prose: bool = Field(True, description="Whether the model may write sentences about the evidence.")
 
 

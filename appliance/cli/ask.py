@@ -7,7 +7,8 @@ from rich.text import Text
 
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
-from appliance.cli.remote import Event, connect, raise_problem
+from appliance.cli.remote import Event, Value, connect, raise_problem
+from appliance.cli.scope import about
 from appliance.cli.search import excerpt, freshness
 from appliance.cli.views import Answer, Evidence, Sentence, Struck
 from appliance.errors import Unavailable
@@ -19,27 +20,28 @@ _EXACT = "From the symbol table, exactly; no model was asked:"
 
 @click.command()
 @click.argument("question", nargs=-1, required=True)
-@click.option("--project", default="default", show_default=True, help="The project to ask about.")
-@click.option("--repo", "repos", multiple=True, help="A repository of it; may be repeated.")
+@about
 @click.option("--no-prose", is_flag=True, help="The evidence alone; no model is asked.")
 @output.json_option
 @click.pass_obj
-def command(
-    flags: Flags, *, question: tuple[str, ...], project: str, repos: tuple[str, ...], no_prose: bool, as_json: bool
-) -> None:
+def command(flags: Flags, /, *, question: tuple[str, ...], no_prose: bool, as_json: bool, **scope: Value) -> None:
     """Ask QUESTION about the indexed code.
 
     The lines that bear on it come first, each checked to stand there at its commit. The sentences below them are the
     model's reading: where a sentence points is checked, what it says is not. What the symbol table knows is told from there,
     exactly, and no model is asked.
     """
-    asked = {"question": " ".join(question), "project": project, "repos": list(repos), "prose": not no_prose}
+    body = (
+        {"repos": scope.pop("repo"), "branches": scope.pop("branch")}
+        | scope
+        | {"question": " ".join(question), "prose": not no_prose}
+    )
     with connect(loading.load(flags)) as remote:
         if as_json:
-            click.echo(msgspec.json.format(remote.raw("POST", "ask", body=asked, patient=True), indent=2))
+            click.echo(msgspec.json.format(remote.raw("POST", "ask", body=body, patient=True), indent=2))
             return
         paper = _Paper(output.screen(), output.screen(stderr=True))
-        with remote.stream("ask", asked) as events:
+        with remote.stream("ask", body) as events:
             for event in events:
                 paper.take(event)
     if not paper.done:

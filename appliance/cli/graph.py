@@ -10,6 +10,7 @@ from rich.text import Text
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.remote import Value, connect
+from appliance.cli.scope import about
 from appliance.cli.search import freshness
 from appliance.cli.views import Call, Calls, Definition, Impact
 
@@ -18,8 +19,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(
         (
             click.argument("name"),
-            click.option("--project", default="default", show_default=True, help="The project to ask about."),
-            click.option("--repo", multiple=True, help="A repository of it; may be repeated."),
+            about,
             click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="How many calls."),
             click.option("--offset", type=click.IntRange(0, 1_000_000), default=0, help="Calls to skip."),
             output.json_option,
@@ -55,7 +55,7 @@ def callees(flags: Flags, *, as_json: bool, **wanted: Value) -> None:
 def impact(flags: Flags, *, as_json: bool, **wanted: Value) -> None:
     """List what a change of NAME can reach: what calls it, and what calls that in turn."""
     with connect(loading.load(flags)) as remote:
-        body = remote.raw("GET", "graph/impact", query=wanted)
+        body = remote.raw("GET", "graph/impact", query=wanted, patient=bool(wanted["wait"]))
     if as_json:
         click.echo(msgspec.json.format(body, indent=2))
         return
@@ -76,7 +76,7 @@ def _show_impact(screen: Console, found: Impact, *, offset: int) -> None:
 
 def _ask(flags: Flags, direction: str, wanted: Mapping[str, Value], *, as_json: bool) -> None:
     with connect(loading.load(flags)) as remote:
-        body = remote.raw("GET", f"graph/{direction}", query=wanted)
+        body = remote.raw("GET", f"graph/{direction}", query=wanted, patient=bool(wanted["wait"]))
     if as_json:
         click.echo(msgspec.json.format(body, indent=2))
         return

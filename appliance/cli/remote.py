@@ -20,7 +20,7 @@ from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, Unavai
 from appliance.ops import preflight
 
 T = TypeVar("T")
-Value = str | int | list[str] | None
+Value = str | float | list[str] | tuple[str, ...] | None
 
 _LIMITS: Final = httpx2.Timeout(30.0, connect=5.0)
 _PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a prompt for minutes before the first word

@@ -8,6 +8,7 @@ from rich.text import Text
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.remote import Value, connect
+from appliance.cli.scope import about
 from appliance.cli.views import Fresh, Hit, Results
 
 _LINES = 6
@@ -15,25 +16,16 @@ _LINES = 6
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--project", default="default", show_default=True, help="The project to search.")
-@click.option("--repo", "repos", multiple=True, help="A repository of it; may be repeated.")
+@about
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many results.")
 @click.option("--offset", type=click.IntRange(0, 100_000), default=0, help="Results to skip.")
 @output.json_option
 @click.pass_obj
-def command(
-    flags: Flags, *, query: tuple[str, ...], project: str, repos: tuple[str, ...], limit: int, offset: int, as_json: bool
-) -> None:
+def command(flags: Flags, /, *, query: tuple[str, ...], limit: int, offset: int, as_json: bool, **scope: Value) -> None:
     """Search the indexed code for QUERY: words, names, filters such as lang:python or path:src/."""
-    wanted: dict[str, Value] = {
-        "q": " ".join(query),
-        "project": project,
-        "repo": list(repos),
-        "limit": limit,
-        "offset": offset,
-    }
+    wanted: dict[str, Value] = {"q": " ".join(query)} | scope | {"limit": limit, "offset": offset}
     with connect(loading.load(flags)) as remote:
-        body = remote.raw("GET", "search", query=wanted)
+        body = remote.raw("GET", "search", query=wanted, patient=bool(scope["wait"]))
     if as_json:
         click.echo(msgspec.json.format(body, indent=2))
         return

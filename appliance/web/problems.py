@@ -19,6 +19,7 @@ STATUSES: Final[Mapping[type[ApplianceError], int]] = {
     errors.InvalidInput: 400,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.Stale: 409,
     errors.LimitExceeded: 413,
     errors.PromptTooLong: 400,
     errors.AccessError: 403,

@@ -16,6 +16,7 @@ from appliance.api.answers import AnswerOut, AskIn, SentenceOut, StruckOut, Toke
 from appliance.api.problems import documented
 from appliance.codeintel.results import AnswerEvent, Scope
 from appliance.services import Services
+from appliance.web.demand import Demand
 from appliance.web.listening import while_listening
 from appliance.web.requests import request_id_of
 from appliance.web.scopes import scope_of
@@ -44,7 +45,7 @@ class AskController(Controller):
         status_code=200,
         summary="Ask about code",
         operation_class=AskOperation,
-        responses=documented(errors.NotFound, errors.PromptTooLong),
+        responses=documented(errors.NotFound, errors.PromptTooLong, errors.Stale),
         opt={"permission": "read"},
     )
     async def ask(self, data: JSONBody[AskIn], services: Wired, request: Asked) -> Response[AnswerOut] | Stream:
@@ -53,7 +54,8 @@ class AskController(Controller):
         The events are ``evidence`` (the answer so far: the card), ``token``, ``sentence``, ``struck``, then ``done`` (the
         whole answer) or ``error`` (a problem). When the listener goes, the model stops.
         """
-        scope = await scope_of(services, project=data.project, repos=data.repos)
+        demand = Demand(data.max_behind, data.max_lag, data.wait)
+        scope = await scope_of(services, project=data.project, repos=data.repos, branches=data.branches, demand=demand)
         if sse.MEDIA_TYPE in request.headers.get("accept", ""):
             return await sse.stream(lambda: _events(services, data, scope), request_id=request_id_of(request.scope))
         answer = await while_listening(request.receive, services.answer(data.question, scope=scope, prose=data.prose))

@@ -128,8 +128,11 @@ class Generations:
             self._sources[repo] = _Opened(source, known.source, generation)
         return source
 
-    def freshness(self, repo: RepoId, branch: str = "") -> Freshness:
-        """Return which state of *branch* of *repo* readers see now. ``behind`` is None when it cannot be asked."""
+    def freshness(self, repo: RepoId, branch: str = "", *, believe: float = _BEHIND_FOR_S) -> Freshness:
+        """Return which state of *branch* of *repo* readers see now. ``behind`` is None when it cannot be asked.
+
+        What was counted up to *believe* seconds ago is not counted again.
+        """
         known = self._registry.repo(repo)
         info = self.published(repo, branch).info
         return Freshness(
@@ -138,12 +141,14 @@ class Generations:
             branch=info.branch,
             commit=info.commit,
             generation=info.id,
-            behind=counted(self.behind(known.id, branch=info.branch, commit=info.commit), within=_BEHIND_WITHIN_S),
+            behind=counted(
+                self.behind(known.id, branch=info.branch, commit=info.commit, believe=believe), within=_BEHIND_WITHIN_S
+            ),
             left_out=sum(info.left_out.values()),
             vectors=info.completeness,
         )
 
-    def behind(self, repo: RepoId, *, branch: str, commit: CommitId) -> "Future[int | None]":
+    def behind(self, repo: RepoId, *, branch: str, commit: CommitId, believe: float = _BEHIND_FOR_S) -> "Future[int | None]":
         """Begin to count how many commits *branch* has that *commit* lacks, unless that is known or being counted.
 
         However many ask, one thread at a time is with one repository: it may never answer. Read the result with `counted`.
@@ -151,7 +156,7 @@ class Generations:
         now = self._clock.monotonic()
         with self._lock:
             at, behind = self._behind.get((repo, branch, commit), (float("-inf"), None))
-            if now - at < _BEHIND_FOR_S:
+            if now - at < believe:
                 return _known(behind)
             counting = self._counting.setdefault(repo, _Counting())
             asked = counting.asked.get((branch, commit))
