@@ -73,7 +73,7 @@ class Edges:
             handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, number)) if each not in targets)
             yield from self._known(file, site, targets, self._how(file, site))
             yield from self._known(file, site, handed, "value")
-            if not targets and not handed and site.kind == "call":
+            if not targets and not handed and site.kind == "call" and not self._values.converts(file, site):
                 yield from self._unknown(file, first + site.scope, site)
         yield from self._read(file)
 

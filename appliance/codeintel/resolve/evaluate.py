@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Term
+from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Site, Term
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.calls import Calls
 from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
@@ -202,6 +202,10 @@ class Evaluator:
 
     def is_named(self, file: int, term: int) -> bool:  # noqa: ARG002 - for languages where the term does not tell
         """Return whether what stands before a name is no value but a place where names are, such as a module."""
+        return False
+
+    def converts(self, file: int, site: Site) -> bool:  # noqa: ARG002 - for languages where a type is called for it
+        """Return whether what looks like a call turns something into another type."""
         return False
 
     def attribute(self, value: Value, name: str) -> Values:

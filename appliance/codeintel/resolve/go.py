@@ -9,13 +9,14 @@ from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.calls import Arguments
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.typed import TypedEvaluator
-from appliance.codeintel.resolve.typed_calls import TypedCalls
+from appliance.codeintel.resolve.typed_calls import TypedCalls, TypedContainers
 from appliance.codeintel.resolve.units import Units
-from appliance.codeintel.resolve.values import External, Module, Package, Value
+from appliance.codeintel.resolve.values import Container, External, Module, Package, Value
 from appliance.codeintel.resolve.words import GO
 
 _MODULE: Final = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)"?', re.MULTILINE)
 _TEST: Final = "_test"
+_SILENT: Final = ("builtin.", "fmt.", "reflect.", "errors.", "log.")  # they look at functions at most
 _APPEND: Final = "builtin.append"
 
 
@@ -68,6 +69,16 @@ class GoUnits(Units):
         """Return None: a folder's packages are no members of it."""
 
 
+class GoContainers(TypedContainers):
+    """Looks into containers: a loop over a channel yields what it holds, and one over anything else its keys."""
+
+    def iterated(self, value: Value) -> Values:
+        """Return what the first variable of a ``range`` over *value* is."""
+        if isinstance(value, Container) and value.kind != "chan":
+            return NOTHING
+        return super().iterated(value)
+
+
 class GoCalls(TypedCalls):
     """Works out what Go's calls give: ``append`` gives what it adds to."""
 
@@ -76,6 +87,10 @@ class GoCalls(TypedCalls):
     def _builtin(self, path: str, arguments: Arguments, scope: int) -> Values | None:  # noqa: ARG002 - others need it
         """Return what the builtin function *path* gives, None if it is none that is followed."""
         return (arguments[0][1] if arguments else NOTHING) if path == _APPEND else None
+
+    def calls_back(self, path: str) -> bool:
+        """Return whether what lies outside at *path* may call functions that it is given."""
+        return not path.startswith(_SILENT)
 
     def learn(self, value: Value, arguments: Arguments) -> None:
         """Learn what ``append`` adds."""
@@ -91,6 +106,7 @@ class Go(TypedEvaluator):
 
     words = GO
     calls_as = GoCalls
+    containers_as = GoContainers
     structural: ClassVar[bool] = True
     makes: ClassVar[bool] = False
 

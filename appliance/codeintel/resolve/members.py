@@ -138,9 +138,11 @@ class Members(Classes):
     def _behind(self, scope: int, name: str, holder: Value) -> Values:
         """Return the methods *name* of everything that is a *scope*."""
         found: set[Value] = set()
+        known = self.order(scope)
         for each in self.below(scope):
             made = Instance(each) if isinstance(holder, Instance) else Class(each)
-            found.update(_methods(self.own(each, name, made)))
+            methods = _methods(self._inherited(self.order(each), name, made))
+            found.update(method for method in methods if self._typed.owner(method.scope) not in known)
             if len(found) > _MOST_BEHIND:
                 return NOTHING
         return frozenset(found)
@@ -209,15 +211,26 @@ class Members(Classes):
         return next((each.scope for each in _methods(self.own(scope, name, Instance(scope)))), None)
 
     def _same(self, one: int, other: int) -> bool:
-        """Return whether two methods take as many things, and of the same types as far as these are known."""
-        first, second = self._typed.scope(one).params, self._typed.scope(other).params
-        if len(first) != len(second):
+        """Return whether two methods take and give as many things, and of the same types as far as these are known."""
+        first, second = self._typed.scope(one), self._typed.scope(other)
+        if len(first.params) != len(second.params) or ("gives" in first.marks) != ("gives" in second.marks):
             return False
+        types = [(a.type, b.type) for a, b in zip(first.params[1:], second.params[1:], strict=True)]
         files = self._typed.scope_file[one], self._typed.scope_file[other]
-        pairs = (
-            (self._typed.of(files[0], a.type), self._typed.of(files[1], b.type)) for a, b in zip(first, second, strict=True)
-        )
-        return all(_agree(a, b) for place, (a, b) in enumerate(pairs) if place)
+        pairs = [(first.type, second.type), *types]
+        return all(self._agree(self._typed.of(files[0], a), self._typed.of(files[1], b)) for a, b in pairs)
+
+    def _agree(self, one: Values, other: Values) -> bool:
+        """Return whether something can be of both of two types, as far as these are known."""
+        first, second = ({_form(each) for each in values} for values in (one, other))
+        if first and second and not first & second:
+            return False
+        pairs = [(a, b) for a in one for b in other if isinstance(a, Container) and isinstance(b, Container)]
+        return all(self._hold_alike(a, b) for a, b in pairs if a.kind == b.kind == "tuple")
+
+    def _hold_alike(self, one: Container, other: Container) -> bool:
+        item = self._typed.containers.item
+        return all(self._agree(item(one, {key}), item(other, {key})) for key in ("int:0", "int:1", "int:2"))
 
     def _seen(self, value: Value, holder: Value) -> Value:
         """Return *value*, found on a type, as it is seen through *holder*: a method is bound to an instance."""
@@ -234,6 +247,6 @@ def _methods(values: Values) -> list[Function]:
     return [each for each in values if isinstance(each, Function)]
 
 
-def _agree(one: Values, other: Values) -> bool:
-    plain = [{each for each in values if isinstance(each, Class | Instance | External)} for values in (one, other)]
-    return not plain[0] or not plain[1] or bool(plain[0] & plain[1])
+def _form(value: Value) -> Value | str:
+    """Return *value* without the place where its type is written down."""
+    return value.kind if isinstance(value, Container) else "function" if isinstance(value, Function) else value

@@ -31,7 +31,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Term
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Site, Term
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
 from appliance.codeintel.resolve.evaluate import Evaluator, some
@@ -82,6 +82,8 @@ class TypedEvaluator(Evaluator):
                 for name in flows[file].scopes[number].names:
                     to = self._reaching[unit] if name == ALL else self._declaring[unit, name]
                     to.append(self.first_scope[file] + number)
+        by_place = [flow for flow in flows if any(not store.name and store.key for store in flow.stores)]
+        self._stored |= {name for flow in by_place for scope in flow.scopes if scope.kind == "class" for name in scope.names}
         self.classes.prepare()
         self.cells = Cells()  # what was asked for before all of that was known may be less than there is
 
@@ -137,6 +139,10 @@ class TypedEvaluator(Evaluator):
     def is_named(self, file: int, term: int) -> bool:
         """Return whether *term* is a unit or a type."""
         return all(isinstance(each, Package | Class) for each in self.of(file, term))
+
+    def converts(self, file: int, site: Site) -> bool:
+        """Return whether what looks like a call turns something into another type."""
+        return not self.makes and any(isinstance(each, Class) for each in self.of(file, site.function))
 
     def declaring(self, unit: Package, name: str) -> Sequence[int]:
         """Return the module scopes of *unit* that bind *name*."""

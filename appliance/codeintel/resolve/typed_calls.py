@@ -44,6 +44,8 @@ class TypedContainers(Containers):
                 )
             case External() | Results():
                 return self.iterated(value)
+            case Function():
+                return frozenset((value,))  # of a generic one, with types in the brackets
             case _:
                 return super().item(value, keys)
 
@@ -145,10 +147,14 @@ class TypedCalls(Calls):
                 case Method(of):
                     items = self._typed.containers.item(of, {ANY})
                     yield from ((function, [("", items)]) for function in functions)
-                case External():
+                case External(path) if self.calls_back(path):
                     yield from ((function, []) for function in functions)
                 case _:
                     pass
+
+    def calls_back(self, path: str) -> bool:
+        """Return whether what lies outside at *path* may call functions that it is given: all but the language's own."""
+        return not path.startswith(f"{self._typed.words.builtins}.")
 
     def learn(self, value: Value, arguments: Arguments) -> None:
         """Learn what a call of a method of a container puts into it."""
@@ -157,6 +163,12 @@ class TypedCalls(Calls):
                 self.put(term, ANY, arguments[-1][1])
             case _:
                 pass
+
+    def turn(self, declared: Values, functions: Values) -> None:
+        """Learn that *functions* are of a named type, if that is what was *declared*."""
+        for each in declared if functions else ():
+            if isinstance(each, Instance) and self._typed.underlying(each):
+                self._typed.cells.add(("functions", each.scope), functions)
 
     def refill(self, containers: Values, others: Values) -> None:
         """Let *containers* hold the functions that *others* hold."""
@@ -172,6 +184,7 @@ class TypedCalls(Calls):
         beneath = self._typed.union(self._typed.underlying(each) for each in containers)
         for container in containers | beneath:
             if isinstance(container, Container):
+                self.turn(self._typed.containers.item(container, {ANY}), kept)
                 self.put(container.term, ANY, kept)
 
     def _method(self, method: Method, arguments: Arguments) -> Values:

@@ -1,6 +1,7 @@
 """Rounds over call sites and stores where types are declared: what is learnt is which functions are handed around."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Site
 from appliance.codeintel.resolve.calls import Arguments, bound
@@ -11,6 +12,8 @@ from appliance.codeintel.resolve.modules import Finder
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.typed import TypedEvaluator
 from appliance.codeintel.resolve.values import Class, Container, Function, Instance, Package, Value
+
+_MOST_OF_TYPE: Final = 12  # functions of one named type
 
 
 class TypedSolver(Solver):
@@ -23,16 +26,30 @@ class TypedSolver(Solver):
         self._typed = self.values
 
     def _called(self, file: int, site: Site) -> Iterator[Value]:
-        for value in self._typed.calls.chosen(file, site):
+        called = self._typed.calls.chosen(file, site)
+        for value in called:
             if isinstance(value, Class):
                 yield from self._typed.calls.constructors(value, site)
+            elif isinstance(value, Instance) and len(called) == 1:
+                yield from self._of_type(value.scope)
             else:
-                yield from self._beneath(value)
+                yield value
 
-    def _beneath(self, value: Value) -> Iterator[Value]:
-        """Yield *value*, or the functions that it is of a named type of."""
-        beneath = [each for each in self._typed.underlying(value) if isinstance(each, Function)]
-        yield from beneath or (value,)
+    def _of_type(self, scope: int) -> Iterator[Value]:
+        """Yield the functions that are known to be of the named type *scope*, if they are not too many to tell anything."""
+        known = self._typed.cells.read(("functions", scope))
+        if len(known) <= _MOST_OF_TYPE:
+            yield from known
+
+    def _hand_over(self, file: int, number: int) -> None:
+        super()._hand_over(file, number)
+        site = self._typed.flows[file].sites[number]
+        named = [each.scope for each in self._typed.of(file, site.function) if isinstance(each, Class)]
+        for scope in named if not self._typed.makes else ():
+            given = self._typed.union(self._typed.of(file, term) for _, term in site.arguments)
+            self._typed.calls.turn(
+                frozenset((Instance(scope),)), frozenset(each for each in given if self._typed.keeps(each))
+            )
 
     def _pass(self, scope: int, self_: Value | None, arguments: Arguments) -> None:
         params, file = self._typed.scope(scope).params, self._typed.scope_file[scope]
@@ -57,6 +74,7 @@ class TypedSolver(Solver):
         if kept:
             self._typed.cells.add(cell, kept)
         if is_declared:
+            self._typed.calls.turn(declared, kept)
             self._typed.calls.refill(declared, values)
 
     def _store(self, file: int, base: int, name: str, key: int, values: Values) -> None:
@@ -68,6 +86,8 @@ class TypedSolver(Solver):
                     self._learn(("attribute", holder, name), values, declared, is_declared=bool(declared))
                 case Package() if name:
                     self._store_in(value, name, values)
+                case Instance(scope) if not self._typed.underlying(value):
+                    self._store_at(file, scope, key, values)
                 case Instance():
                     self._typed.calls.fill(self._typed.underlying(value), values)
                 case Container(term) if not name and not self._typed.containers.item(value, {ANY}):
@@ -77,6 +97,15 @@ class TypedSolver(Solver):
                     self._typed.calls.fill(frozenset((value,)), values)
                 case _:
                     pass
+
+    def _store_at(self, file: int, scope: int, key: int, values: Values) -> None:
+        """Let the field of *scope* that stands at the place *key* hold *values*."""
+        fields = list(self._typed.scope(scope).names)
+        for text in self._typed.containers.keys(self._typed.of(file, key)) if key else ():
+            if (place := text.removeprefix("int:")).isdigit() and int(place) < len(fields):
+                name = fields[int(place)]
+                declared = self._typed.classes.own(scope, name, Instance(scope))
+                self._learn(("attribute", scope, name), values, declared, is_declared=bool(declared))
 
     def _store_in(self, unit: Package, name: str, values: Values) -> None:
         for scope in self._typed.declaring(unit, name):

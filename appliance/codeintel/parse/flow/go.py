@@ -138,7 +138,8 @@ class _Statements(Expressions):
 
     def _values(self, node: Node | None, wanted: int) -> list[int]:
         """Return the terms of the expressions of *node*, as many as are *wanted*: perhaps what one call gives."""
-        shown = [child for child in node.named_children if child.type != "comment"] if node is not None else []
+        listed = node.named_children if node is not None and node.type == "expression_list" else [node] if node else []
+        shown = [child for child in listed if child.type != "comment"]
         terms = [self.read(child) for child in shown]
         if len(terms) == 1 < wanted:
             if shown[0].type in _COMMA_OK:

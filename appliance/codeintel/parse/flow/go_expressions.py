@@ -101,7 +101,7 @@ class Expressions(Types):
         if shown.type in _LISTS or shown.type == "map_type":
             return self._container(body, shown)
         base = self.declared(shown)
-        for child in body.named_children:
+        for place, child in enumerate(body.named_children):
             if child.type == "keyed_element":
                 key = first(child.child_by_field_name("key"))
                 term = self._element(child.child_by_field_name("value"), None)
@@ -111,7 +111,7 @@ class Expressions(Types):
                     self.read(key)
                     self.store(base, term)
             elif child.type == "literal_element":
-                self.store(base, self._element(child, None))
+                self.store(base, self._element(child, None), key=self.constant(f"int:{place}"))
         return base
 
     def _container(self, body: Node, shown: Node) -> int:
@@ -148,7 +148,7 @@ class Expressions(Types):
     def body(self, node: Node, opened: OpenScope) -> None:
         """Read the parameters, results and statements of the function *node*."""
         self.parameters(node.child_by_field_name("parameters"))
-        opened.type = self.results(node)
+        self.take_results(node, opened)
         result = node.child_by_field_name("result")
         for child in result.named_children if result is not None and result.type == "parameter_list" else ():
             shown = self.declared(child.child_by_field_name("type"))

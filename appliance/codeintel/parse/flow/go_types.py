@@ -15,6 +15,10 @@ UNDERLYING = "="
 class Types(Typed):
     """Reads types."""
 
+    def __init__(self, source: bytes) -> None:
+        super().__init__(source)
+        self.composed_at: dict[int, int] = {}  # by place: of a list of structs each element names the type again
+
     def type_named(self, node: Node | None) -> int:
         """Return the term of the type that *node* names, UNKNOWN if it is no name."""
         if node is None:
@@ -69,6 +73,12 @@ class Types(Typed):
                 found += [shown] * max(1, len(child.children_by_field_name("name")))
         return self.tuple_(result, found) if len(found) > 1 else found[0] if found else UNKNOWN
 
+    def take_results(self, node: Node, opened: OpenScope) -> None:
+        """Let *opened*, the function *node*, have its result, and be marked as one that has any."""
+        opened.type = self.results(node)
+        if node.child_by_field_name("result") is not None:
+            opened.marks += ("gives",)
+
     def take_generics(self, node: Node) -> None:
         """Know the parameters that the types of *node* take, each as what it is at least."""
         listed = node.child_by_field_name("type_parameters")
@@ -111,6 +121,9 @@ class Types(Typed):
 
     def composed(self, node: Node, name: str, *, spec: Node | None = None) -> int:
         """Return the term of the struct or interface *node*, called *name*."""
+        known = self.composed_at.get(node.start_byte)
+        if known is not None:
+            return known
         marks = ("interface",) if node.type == "interface_type" else ()
         opened = OpenScope("class", name, self.scope, line_of(spec or node), marks=marks)
         with self.inside(opened) as scope:
@@ -118,7 +131,8 @@ class Types(Typed):
                 self.take_generics(spec)
             bases = self._methods(node) if marks else self._fields(first(node))
         opened.bases = tuple(base for base in bases if base)
-        return self.builder.term(Op.DEF, scope)
+        term = self.composed_at[node.start_byte] = self.builder.term(Op.DEF, scope)
+        return term
 
     def _fields(self, node: Node | None) -> list[int]:
         """Bind the fields of a struct; return the types that are embedded."""
@@ -149,7 +163,7 @@ class Types(Typed):
                 with self.inside(opened) as scope:
                     self.parameter(RECEIVER, UNKNOWN)
                     self.parameters(child.child_by_field_name("parameters"))
-                    opened.type = self.results(child)
+                    self.take_results(child, opened)
                 self.bind(name, self.builder.term(Op.DEF, scope))
             elif child.type == "type_elem" and child.named_child_count == 1:
                 bases.append(self.type_named(first(child)))

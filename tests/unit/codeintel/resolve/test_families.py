@@ -9,8 +9,8 @@ from appliance.codeintel.resolve.families import FOLLOWED
 
 _ROOT = Path(__file__).parents[4]
 _CALLED = {
-    "python": "Python", "javascript": "JavaScript", "typescript": "TypeScript", "tsx": "TypeScript", "go": "Go", "rust": "Rust",
-    "java": "Java", "kotlin": "Kotlin", "csharp": "C#", "c": "C", "cpp": "C++",
+    "python": "Python", "javascript": "JavaScript", "typescript": "TypeScript", "tsx": "TypeScript", "go": "Go",
+    "rust": "Rust", "java": "Java", "kotlin": "Kotlin", "csharp": "C#", "c": "C", "cpp": "C++",
 }  # fmt: skip
 
 
