@@ -74,6 +74,17 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     problem: str = ""
 
 
+class Mentions(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The members of `BlobFacts` up to its imports, as they are cached: to read these alone is cheap."""
+
+    language: str
+    encoding: str
+    lines: int
+    symbols: msgspec.Raw
+    references: msgspec.Raw
+    imports: tuple[Import, ...]
+
+
 class BlobTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One blob to parse. ``path`` is one of the paths it has: it chooses the language."""
 

@@ -6,7 +6,7 @@ flow inside a function worked out beforehand: a term is what a variable holds wh
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, Literal
 
@@ -15,7 +15,7 @@ import msgspec
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get"]
 UNKNOWN: Final = 0  # the term of what cannot be told
-FLOW_VERSION: Final = 3  # a change in what front ends find raises it, and every blob is read anew
+FLOW_VERSION: Final = 4  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 
 
@@ -112,6 +112,7 @@ class FlowScope(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bases: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()  # last names of its decorators
     generator: bool = False
+    promises: tuple[int, ...] = ()  # interfaces that a class says it implements, and takes no members from
 
 
 class Site(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -141,6 +142,33 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
     line: int
 
 
+_USE: Final = struct.Struct("<iiii")
+
+
+class Uses(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Names that are read, packed: in which scope, whose name it is, which name, in which line."""
+
+    rows: bytes = b""
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, str, int]]) -> "Uses":
+        """Return *rows*, each once, packed."""
+        texts: dict[str, int] = {}
+        place = texts.setdefault
+        packed = [_USE.pack(scope, holder, place(name, len(texts)), line) for scope, holder, name, line in rows]
+        return cls(b"".join(dict.fromkeys(packed)), tuple(texts))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows) // _USE.size
+
+    def __iter__(self) -> Iterator[tuple[int, int, str, int]]:
+        """Yield each: a scope, the scope whose name is read in it, the name, and the line."""
+        for scope, holder, text, line in _USE.iter_unpack(self.rows):
+            yield scope, holder, self.texts[text], line
+
+
 class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One blob. ``cut`` says that something was nested too deeply to be followed."""
 
@@ -152,6 +180,7 @@ class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     stars: tuple[str, ...] = ()  # modules all of whose names are imported
     cut: bool = False
     unit: str = ""  # the package or namespace that it says it is a part of
+    uses: Uses = Uses()
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -9,8 +9,6 @@ import gc
 import os
 import sqlite3
 import sys
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,27 +19,20 @@ from appliance.base.durable import storage_errors
 from appliance.base.proc import ChildLimits
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
+from appliance.codeintel.build.edging import Edging
+from appliance.codeintel.build.places import Part, Places
+from appliance.codeintel.build.rows import Rows
 from appliance.codeintel.build.settings import read_settings
-from appliance.codeintel.flow import Flow
-from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.families import FAMILIES, Family
+from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIPE, GraphInfo
+from appliance.codeintel.store.kinds import FIRST_USE, HOW_NUMBERS, KINDS
 from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
 
-_ROWS: Final = 10_000
 _DEEPEST: Final = 5_000  # frames; the most that was ever seen, in a chain of getters made for it, was 692
 Tell = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One file that is followed: its number in the generation, and its flow."""
-
-    number: int
-    path: str
-    flow: Flow
 
 
 def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> GraphInfo:
@@ -50,29 +41,21 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
     aside.unlink(missing_ok=True)
     with (
         closing(open_tables(folder)) as generation,
+        closing(FlowStore(project_db)) as flows,
         storage_errors(folder),
         store_errors(aside),
         closing(sqlite3.connect(aside, isolation_level=None)) as db,
     ):
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
+        for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GRAPH)
-        reading = _Reading(generation, project_db, read_settings(folder))
-        solved = [_bounded(db, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
+        rows, reading = Rows(db), _Reading(generation, flows, read_settings(folder))
+        solved = [_bounded(rows, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
+        rows.finish()
         db.executescript(GRAPH_INDEXES)
-        counts = {table: _count(db, table) for table in ("edges", "outside", "unresolved")}
-        candidates = _count(db, "edges WHERE how = 'candidate'")
+        info = _info(db, solved)
     aside.replace(folder / GRAPH_NAME)
-    return GraphInfo(
-        recipe=GRAPH_RECIPE,
-        files=sum(each.files for each in solved),
-        skipped=sum(each.skipped for each in solved),
-        candidates=candidates,
-        cut=sum(each.cut for each in solved),
-        settled=all(each.settled for each in solved),
-        refused=tuple(each.refused for each in solved if each.refused),
-        **counts,
-    )
+    return info
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,98 +74,64 @@ class _Reading:
     """What a graph is made from."""
 
     generation: sqlite3.Connection
-    project_db: Path
+    flows: FlowStore
     settings: dict[str, bytes]
 
 
-def _bounded(db: sqlite3.Connection, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
-    try:
-        return _solved(db, reading, family, seconds=seconds, tell=tell)
-    except MemoryError:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        return _Solved(refused=family.languages[0])
-
-
-def _solved(db: sqlite3.Connection, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
-    found = list(_parts(reading.generation, reading.project_db, family.languages))
-    parts = [part for part in found if part is not None]
-    solver = family.solver([part.path for part in parts], [part.flow for part in parts], reading.settings)
-    solver.solve(tell, seconds=seconds)
-    _write(db, Edges(solver), _Places(reading.generation, parts), files=len(parts))
-    return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
+def _info(db: sqlite3.Connection, solved: Sequence[_Solved]) -> GraphInfo:
+    kinds = {KINDS[kind]: count for kind, count in db.execute("SELECT kind, count(*) FROM edges GROUP BY kind")}
+    calls = f"edges WHERE kind < {FIRST_USE}"
+    return GraphInfo(
+        recipe=GRAPH_RECIPE,
+        files=sum(each.files for each in solved),
+        skipped=sum(each.skipped for each in solved),
+        edges=_count(db, calls),
+        candidates=_count(db, f"{calls} AND how = {HOW_NUMBERS['candidate']}"),
+        outside=_count(db, f"outside WHERE kind < {FIRST_USE}"),
+        unresolved=_count(db, "unresolved"),
+        cut=sum(each.cut for each in solved),
+        settled=all(each.settled for each in solved),
+        refused=tuple(each.refused for each in solved if each.refused),
+        kinds=kinds,
+    )
 
 
 def _count(db: sqlite3.Connection, what: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {what}").fetchone()[0])  # noqa: S608 - literals of this file
 
 
-def _parts(generation: sqlite3.Connection, project_db: Path, languages: Sequence[str]) -> Iterator[_Part | None]:
+def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
+    try:
+        return _solved(rows, reading, family, seconds=seconds, tell=tell)
+    except MemoryError:
+        rows.rollback()
+        return _Solved(refused=family.languages[0])
+
+
+def _solved(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
+    found = list(_parts(reading, family.languages))
+    parts = [part for part in found if part is not None]
+    solver = family.solver([part.path for part in parts], [part.flow for part in parts], reading.settings)
+    solver.solve(tell, seconds=seconds)
+    Edging(rows, solver, parts, Places(reading.generation, parts)).write()
+    return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
+
+
+def _parts(reading: _Reading, languages: Sequence[str]) -> Iterator[Part | None]:
     """Yield the files of *languages*, None for one whose syntax could not be used."""
     marks = ",".join("?" * len(languages))
-    rows = generation.execute(
-        f"SELECT id, path, blob, hint FROM files WHERE language IN ({marks}) ORDER BY path",  # noqa: S608 - marks alone
+    listed = reading.generation.execute(
+        f"SELECT id, path, blob, hint, flags FROM files WHERE language IN ({marks}) ORDER BY path",  # noqa: S608 - marks alone
         tuple(languages),
     )
-    with closing(FlowStore(project_db)) as flows:
-        for number, path, blob, hint in rows:
-            flow = flows.flow((blob, hint))
-            yield None if flow is None else _Part(number, os.fsdecode(path), flow)
-
-
-class _Places:
-    """Which symbol of the generation each scope is; what has none stands in the next one around, or at the top level."""
-
-    def __init__(self, generation: sqlite3.Connection, parts: list[_Part]) -> None:
-        self.of: list[int] = []
-        self.own: list[bool] = []
-        for part in parts:
-            known = _definitions(generation, part.number)
-            placed: list[int] = []
-            for scope in part.flow.scopes:
-                symbol = _symbol(known.get(scope.name, ()), scope.line)
-                self.own.append(symbol is not None or scope.kind == "module")
-                placed.append(-1 - part.number if scope.parent < 0 else placed[scope.parent] if symbol is None else symbol)
-            self.of += placed
-
-
-def _definitions(generation: sqlite3.Connection, file: int) -> dict[str, list[tuple[int, int, int]]]:
-    known: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    rows = generation.execute("SELECT name, start_line, end_line, id FROM symbols WHERE file = ? ORDER BY id", (file,))
-    for name, start, end, number in rows:
-        known[name].append((start, end, number))
-    return known
-
-
-def _symbol(named: "list[tuple[int, int, int]] | tuple[()]", line: int) -> int | None:
-    """Return the last of the definitions *named*, by first line, last line and id, that begins by *line* and holds it."""
-    at = bisect_right(named, line, key=lambda each: each[0])
-    return next((number for start, end, number in reversed(named[:at]) if start <= line <= end), None)
-
-
-def _write(db: sqlite3.Connection, edges: Edges, places: _Places, *, files: int) -> None:
-    rows: dict[str, list[tuple[object, ...]]] = {"edges": [], "outside": [], "unresolved": []}
-    db.execute("BEGIN")
-    for file in range(files):
-        for each in edges.of(file):
-            source = places.of[each.caller]
-            if not isinstance(each, Edge):
-                rows["unresolved"].append((source, each.name, each.line))
-            elif each.target is None:
-                rows["outside"].append((source, each.external, each.line, each.kind))
-            elif places.own[each.target]:
-                rows["edges"].append((places.of[each.target], source, each.line, each.kind, each.how, each.confidence))
-        if sum(map(len, rows.values())) > _ROWS:
-            _flush(db, rows)
-    _flush(db, rows)
-    db.execute("COMMIT")
-
-
-def _flush(db: sqlite3.Connection, rows: dict[str, list[tuple[object, ...]]]) -> None:
-    for table, held in rows.items():
-        marks = ",".join("?" * {"edges": 6, "outside": 4, "unresolved": 3}[table])
-        db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", held)  # noqa: S608 - one of three
-        held.clear()
+    for number, path, blob, hint, flags in listed:
+        flow = reading.flows.flow((blob, hint))
+        if flow is None:
+            yield None
+            continue
+        mentions = reading.flows.mentions((blob, hint))
+        imports = mentions.imports if mentions is not None else ()
+        yield Part(number, os.fsdecode(path), flow, imports, test=bool(flags & FileFlags.TEST))
 
 
 def main() -> int:

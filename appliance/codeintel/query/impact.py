@@ -1,8 +1,11 @@
 """What a change of a definition can reach: what calls it, and what calls that in turn, less surely with each step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place
@@ -20,13 +23,22 @@ from appliance.codeintel.query.draft import (
 )  # fmt: skip
 from appliance.codeintel.questions import StructureQuery
 from appliance.codeintel.source.base import FileFlags
+from appliance.codeintel.store.adjacency import Adjacency, Ints
 from appliance.codeintel.store.graph import CallGraph
+from appliance.codeintel.store.kinds import KINDS
 from appliance.codeintel.store.symbols import SymbolRow
 
 MOST_STEPS: Final = 5
 _MOST: Final = 5_000  # that are reached; a definition with more reaches everything
 _LEAST: Final = 0.05  # confidence; less says nothing
-_Way = tuple[int, int, int]  # steps, what is called, the line of the call
+_SHARES: Final = {
+    "inherits": 0.9,
+    "implements": 0.9,
+    "overrides": 0.5,
+    "imports": 0.0,
+    "references": 0.8,
+}  # of a call's worth
+_WORTH: Final = np.array([_SHARES.get(KINDS.get(number, ""), 1.0) for number in range(256)], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +79,37 @@ class Impact:
 
 
 def impact(found: Found, graph: CallGraph, *, steps: int = MOST_STEPS) -> Impact:
-    """Return what a change of *found* can reach within so many calls."""
-    start = with_inner(found)
-    sure = dict.fromkeys(start, 1.0)
-    ways: dict[int, _Way] = {}
-    frontier, cut = list(start), False
+    """Return what a change of *found* can reach within so many steps."""
+    edges = graph.adjacency
+    sure = np.zeros(len(edges.ids), dtype=np.float32)
+    frontier = edges.nodes(with_inner(found))
+    sure[frontier] = 1.0
+    ways: list[tuple[int, Ints, Ints]] = []  # step, nodes, and the edges that led to them
+    reached, cut = 0, False
     for step in range(1, steps + 1):
-        coming: dict[int, float] = {}
-        for target, source, line, confidence in graph.reaching(frontier):
-            surest = sure[target] * confidence
-            if source not in sure and surest >= _LEAST and surest > coming.get(source, 0.0):
-                coming[source] = surest
-                ways[source] = (step, target, line)
-        sure |= coming
-        frontier = [source for source in coming if source >= 0]
-        cut = len(sure) > _MOST
-        if cut or not frontier:
+        ways.append((step, *_further(edges, frontier, sure)))
+        nodes = ways[-1][1]
+        reached += len(nodes)
+        frontier = nodes[edges.ids[nodes] >= 0]
+        cut = reached > _MOST
+        if cut or not len(frontier):
             break
-    rows = _rows(found.code, ways)
-    reached = [_reached(found.code, rows, source, way, round(sure[source], 2)) for source, way in ways.items()]
-    return Impact(tuple(sorted(reached, key=_order)[:_MOST]), cut)
+    listed = _rows(found.code, edges, ways, sure)
+    return Impact(tuple(sorted(listed, key=_order)[:_MOST]), cut)
+
+
+def _further(edges: Adjacency, frontier: Ints, sure: npt.NDArray[np.float32]) -> tuple[Ints, Ints]:
+    """Return what leads to *frontier* and was not reached yet, with the surest edge of each, and note how *sure* it is."""
+    into = edges.into(frontier)
+    sources = edges.source[into]
+    value = sure[edges.target[into]] * edges.confidence[into] * _WORTH[edges.kind[into]]
+    fresh = (sure[sources] == 0) & (value >= _LEAST)
+    into, sources, value = into[fresh], sources[fresh], value[fresh]
+    order = np.lexsort((into, -value, sources))
+    nodes, first = np.unique(sources[order], return_index=True)
+    best = order[first]
+    sure[nodes] = value[best]
+    return nodes.astype(np.int64), into[best]
 
 
 def say_impact(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
@@ -111,16 +134,25 @@ def say_impact(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Non
             draft.warnings.append(f"{several(lost, 'call')} of something named `{item.row.name}` could not be told.")
 
 
-def _rows(code: Code, ways: Mapping[int, _Way]) -> dict[int, SymbolRow]:
-    ids = {number for source, (_, target, _) in ways.items() for number in (source, target) if number >= 0}
-    return {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
+def _rows(
+    code: Code, edges: Adjacency, ways: Sequence[tuple[int, Ints, Ints]], sure: npt.NDArray[np.float32]
+) -> list[Reached]:
+    reached = [
+        (step, int(edges.ids[node]), int(edges.ids[edges.target[edge]]), int(edges.line[edge]), round(float(sure[node]), 2))
+        for step, nodes, into in ways
+        for node, edge in zip(nodes, into, strict=True)
+    ]
+    ids = {number for _, source, target, _, _ in reached for number in (source, target) if number >= 0}
+    rows = {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
+    paths = code.generation.files.paths
+    return [
+        Reached(code, _path(rows.get(source), paths, source), line, rows.get(source), rows[target], step, confidence)
+        for step, source, target, line, confidence in reached
+    ]
 
 
-def _reached(code: Code, rows: Mapping[int, SymbolRow], source: int, way: _Way, confidence: float) -> Reached:
-    step, target, line = way
-    symbol = rows.get(source)
-    path = symbol.path if symbol else code.generation.files.paths[-1 - source]
-    return Reached(code, path, line, symbol, rows[target], step, confidence)
+def _path(row: SymbolRow | None, paths: Sequence[str], number: int) -> str:
+    return paths[-1 - number] if row is None else row.path
 
 
 def _order(each: Reached) -> tuple[int, bool, float, str, int]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from appliance.codeintel.resolve.evaluate import Evaluator
 
 _LONGEST: Final = 200  # classes in one order
+EMPTY: Final = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})  # bases without members
 PROPERTIES: Final = frozenset({"property", "cached_property", "abstractproperty"})
 
 
@@ -68,7 +69,7 @@ class Classes:
     def _first(self, order: Sequence[int | External], name: str, holder: Value, *, read: bool = True) -> Values:
         for base in order:
             if isinstance(base, External):
-                if base.path not in {"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"}:
+                if base.path not in EMPTY:
                     there = outside.member(base.path, name)
                     return NOTHING if there is None else frozenset((there,))
                 continue

@@ -158,13 +158,19 @@ class Evaluator:
         found = self.of(file, one.names.get(name, UNKNOWN)) | self.stored("static", scope, name)
         if found or one.kind != "module" or name in one.names:
             return found
-        bringer = None if name.startswith("_") else self._bringer(file, name)
+        bringer = self.bringer(file, name)
         if bringer is not None:
             return self.name(self.first_scope[bringer], name)
         return frozenset((External(f"builtins.{name}"),)) if builtins else NOTHING
 
-    def _bringer(self, file: int, name: str) -> int | None:
+    def exported(self, file: int, name: str) -> tuple[int, str]:
+        """Return the scope, and the name in it, where the module *file* keeps what others take from it as *name*."""
+        return self.first_scope[file], name
+
+    def bringer(self, file: int, name: str) -> int | None:
         """Return the file that binds *name*, of those whose names *file* imports all of, and they in turn."""
+        if name.startswith("_") or not self.flows[file].stars:
+            return None
         if (file, name) not in self._bringers:
             asked, waiting = {file}, [file]
             found = None

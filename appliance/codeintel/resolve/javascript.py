@@ -154,6 +154,13 @@ class JavaScript(Evaluator):
             return frozenset((value,)) if name == _WHOLE else NOTHING
         return self.name(scope, key, builtins=False)
 
+    def exported(self, file: int, name: str) -> tuple[int, str]:
+        """Return the scope, and the name in it, where the module *file* keeps what others take from it as *name*."""
+        scope = self.first_scope[file]
+        names = self.scope(scope).names
+        whole = name == "default" and "export default" not in names and "export =" in names
+        return scope, "export =" if whole else f"export {name}"
+
     def _taken(self, file: int, term: Term) -> Values:
         source = self.modules.find(term.text, importer=file)
         if isinstance(source, External) and term.name in {_WHOLE, "default"}:

@@ -16,7 +16,7 @@ import msgspec
 from appliance.base.durable import make_directory, sync_filesystem, sync_own
 from appliance.base.paths import ProjectPaths
 from appliance.base.sqlite import Guarded, connect
-from appliance.codeintel.facts import BlobFacts
+from appliance.codeintel.facts import BlobFacts, Mentions
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.graph import GraphInfo
 from appliance.codeintel.store.schema import PROJECT
@@ -25,6 +25,7 @@ from appliance.ids import BlobId, GenerationId, RepoId
 
 _ENCODER = msgspec.msgpack.Encoder()
 _FACTS = msgspec.msgpack.Decoder(BlobFacts)
+_MENTIONS = msgspec.msgpack.Decoder(Mentions)
 MOST_TRIES: Final = 3  # for a file whose parser died or took too long
 _WORTH_A_TRY: Final = "FROM unsure WHERE tries < ? OR limits <> ?"
 _ZLIB_LEVEL = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
@@ -86,10 +87,22 @@ def unpack_facts(packed: bytes) -> BlobFacts:
     try:
         return _FACTS.decode(zlib.decompress(packed))
     except (zlib.error, msgspec.DecodeError) as exc:
-        raise StoreCorrupt(
-            "Cached facts of a file cannot be read.",
-            remedy="Delete the project's project.db and index its repositories again.",
-        ) from exc
+        raise _unreadable() from exc
+
+
+def unpack_mentions(packed: bytes) -> Mentions:
+    """Return what `pack_facts` packed, as far as it says what a file mentions; raise `StoreCorrupt`."""
+    try:
+        return _MENTIONS.decode(zlib.decompress(packed))
+    except (zlib.error, msgspec.DecodeError) as exc:
+        raise _unreadable() from exc
+
+
+def _unreadable() -> StoreCorrupt:
+    return StoreCorrupt(
+        "Cached facts of a file cannot be read.",
+        remedy="Delete the project's project.db and index its repositories again.",
+    )
 
 
 class CodeStore:

@@ -8,7 +8,9 @@ from typing import Final
 import msgspec
 
 from appliance.base.sqlite import Guarded, connect
+from appliance.codeintel.facts import Mentions
 from appliance.codeintel.flow import FLOW_VERSION, Flow, unpack_flow
+from appliance.codeintel.store.code import unpack_mentions
 from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 
@@ -58,6 +60,12 @@ class FlowStore:
             with self._db.write() as conn:
                 conn.execute("DELETE FROM flows WHERE blob = ? AND hint = ?", key)
             raise StoreCorrupt("A cached flow cannot be read.", remedy=_REMEDY) from exc
+
+    def mentions(self, key: Key) -> Mentions | None:
+        """Return what a blob mentions, None where its facts are not known; raise `StoreCorrupt` if they are damaged."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT facts FROM blobs WHERE blob = ? AND hint = ? AND reason = ''", key).fetchone()
+        return None if row is None else unpack_mentions(row[0])
 
     def forget(self, *, used: Iterable[Key]) -> None:
         """Forget, and overwrite, the flows of all but the *used* blobs."""

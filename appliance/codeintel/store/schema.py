@@ -134,23 +134,24 @@ CREATE TABLE left_out (
 # Of chunks: a generation has one file of 32-bit numbers for each. `defines_start` says where in `defines` a chunk's begin.
 ARRAYS = ("chunk_file", "chunk_start", "chunk_end", "chunk_symbol", "defines_start", "defines")
 
-# `graph.db`: written once, behind a generation, in its folder. Symbols are those of the generation; -1 - f is what stands in
-# file f outside of any symbol.
+# `graph.db`: written once, behind a generation, in its folder. Symbols are those of the generation; -1 - f is file f itself,
+# or as a source what stands in it outside of any symbol. Kinds and ways of knowing are numbers of `store.kinds`, confidences
+# are in percent. `packed` has the edges once more as arrays, for those who go through all of them.
 GRAPH = """
 CREATE TABLE edges (
   target INTEGER NOT NULL,
   source INTEGER NOT NULL,
   line INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  how TEXT NOT NULL,
-  confidence REAL NOT NULL,
+  kind INTEGER NOT NULL,
+  how INTEGER NOT NULL,
+  confidence INTEGER NOT NULL,
   PRIMARY KEY (target, source, line, kind)
 ) WITHOUT ROWID;
 CREATE TABLE outside (
   source INTEGER NOT NULL,
   name TEXT NOT NULL,
   line INTEGER NOT NULL,
-  kind TEXT NOT NULL,
+  kind INTEGER NOT NULL,
   PRIMARY KEY (source, name, line, kind)
 ) WITHOUT ROWID;
 CREATE TABLE unresolved (
@@ -158,6 +159,7 @@ CREATE TABLE unresolved (
   name TEXT NOT NULL,
   line INTEGER NOT NULL
 );
+CREATE TABLE packed (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 """
 
 GRAPH_INDEXES = """

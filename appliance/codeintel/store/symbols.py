@@ -56,9 +56,9 @@ class Gone:
     def __bool__(self) -> bool:
         return len(self._starts) > 0
 
-    def among(self, numbers: Sequence[int]) -> npt.NDArray[np.bool_]:
+    def among(self, numbers: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return for each of *numbers*, symbols or as -1 - f files, whether it is no more."""
-        asked = np.array(numbers, dtype=np.int64)
+        asked = np.asarray(numbers, dtype=np.int64)
         place = np.searchsorted(self._starts, asked, side="right") - 1
         dead: npt.NDArray[np.bool_] = (place >= 0) & (asked < self._ends[place])
         top = asked < 0

@@ -1,9 +1,23 @@
 """What a front end has found so far: terms, each once, scopes with what their names hold, sites and stores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Param, Read, Row, ScopeKind, Site, SiteKind, Store, Terms
+from appliance.codeintel.flow import (
+    UNKNOWN,
+    Flow,
+    FlowScope,
+    Op,
+    Param,
+    Read,
+    Row,
+    ScopeKind,
+    Site,
+    SiteKind,
+    Store,
+    Terms,
+    Uses,
+)
 
 _MOST_JOINED = 64  # a variable that may hold more things than that tells nobody anything
 
@@ -26,6 +40,7 @@ class OpenScope:
     type: int = UNKNOWN
     bases: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
+    promises: tuple[int, ...] = ()
     generator: bool = False
     lambdas: int = 0
 
@@ -41,6 +56,7 @@ class Builder:
         self.stores: list[Store] = []
         self.reads: list[Read] = []
         self.stars: list[str] = []
+        self._uses: list[tuple[int, int | None, str, int]] = []
         self.cut = False
 
     def term(
@@ -101,6 +117,10 @@ class Builder:
         self.sites.append(Site(kind, scope, function, line, tuple(arguments)))
         return len(self.sites) - 1
 
+    def use(self, scope: int, name: str, line: int, *, of: int | None = None) -> None:
+        """Note that *name* is read in *scope*: it is one of scope *of*, or of the first one around that binds it."""
+        self._uses.append((scope, of, name, line))
+
     def bind(self, scope: int, name: str, term: int, *, from_within: bool = False) -> None:
         """Note that *name* of *scope* can hold *term*; *from_within*: a function that stands in the scope binds it."""
         self.scopes[scope].bound.setdefault(name, []).append(term)
@@ -115,8 +135,22 @@ class Builder:
         scopes = tuple(self._closed(scope, held) for scope, held in zip(self.scopes, names, strict=True))
         terms += [self._placed(row) for row in self._rows[len(terms) :]]
         return Flow(
-            Terms.of(terms), scopes, tuple(self.sites), tuple(self.stores), tuple(self.reads), tuple(self.stars), self.cut
-        )
+            Terms.of(terms), scopes, tuple(self.sites), tuple(self.stores), tuple(self.reads), tuple(self.stars), self.cut,
+            uses=Uses.of(self._told()),
+        )  # fmt: skip
+
+    def _told(self) -> Iterator[tuple[int, int, str, int]]:
+        """Yield the uses of names that a definition may stand behind: variables of functions are nobody else's."""
+        holders: dict[tuple[int, str], int] = {}
+        for scope, of, name, line in self._uses:
+            holder = of if of is not None else holders.get((scope, name))
+            if holder is None:
+                holder = holders[scope, name] = self._holder(scope, name)
+            if holder >= 0 and (self.scopes[holder].kind in {"module", "class"} or self._defines(holder, name)):
+                yield scope, holder, name, line
+
+    def _defines(self, scope: int, name: str) -> bool:
+        return any(self._rows[term][0] in {Op.DEF, Op.FROM, Op.IMPORT} for term in self.scopes[scope].bound.get(name, ()))
 
     def _names(self, number: int) -> dict[str, int]:
         scope = self.scopes[number]
@@ -128,7 +162,7 @@ class Builder:
     def _closed(self, scope: OpenScope, names: dict[str, int]) -> FlowScope:
         return FlowScope(
             scope.kind, scope.name, scope.parent, scope.line, scope.params, names, self.join(scope.results), scope.type,
-            self.join(scope.yields), scope.bases, scope.marks, scope.generator,
+            self.join(scope.yields), scope.bases, scope.marks, scope.generator, scope.promises,
         )  # fmt: skip
 
     def _placed(self, row: Row) -> Row:

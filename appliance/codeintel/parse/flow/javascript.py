@@ -82,8 +82,10 @@ class _Statements(Definitions):
         if node.type == "interface_declaration":
             term = self.interface(node, name)
         else:
-            generics = self.take_generics(node)
-            term = self._aliased(node.child_by_field_name("value"), name)
+            generics, value = self.take_generics(node), node.child_by_field_name("value")
+            if value is not None:
+                self.note(value)
+            term = self._aliased(value, name)
             self.generics = generics
         scope, own = self.find(name) or (0, name)
         self.merged[scope, own] = self.builder.join((term, self.merged.get((scope, own), UNKNOWN)))

@@ -1,6 +1,7 @@
 """JavaScript's functions and classes, and TypeScript's interfaces."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node
@@ -124,7 +125,9 @@ class Definitions(Bindings):
         generics = self.take_generics(node)
         bases = tuple(base for child in node.named_children if child.type == "class_heritage" for base in self._bases(child))
         called = self.text(own) or name or self._anonymous()
-        scope = self.enter(OpenScope("class", called, self.scope, node.start_point.row + 1, bases=bases))
+        promises = tuple(self._promised(node))
+        opened = OpenScope("class", called, self.scope, node.start_point.row + 1, bases=bases, promises=promises)
+        scope = self.enter(opened)
         term = self.builder.term(Op.DEF, scope)
         before = (self.scope, self.env, self.block, self.this, self.home)
         self.scope, self.env, self.home = scope, Env(self.builder), scope
@@ -142,9 +145,21 @@ class Definitions(Bindings):
         for child in heritage.named_children:
             if child.type == "extends_clause":
                 found += [self.read(each) for each in child.children_by_field_name("value")]
+                for each in child.children_by_field_name("type_arguments"):
+                    self.note(each)
             elif child.type != "implements_clause":
                 found.append(self.read(child))
         return found
+
+    def _promised(self, node: Node) -> Iterator[int]:
+        """Yield the term of each interface that the class *node* says it implements."""
+        heritage = [each for child in node.named_children if child.type == "class_heritage" for each in child.named_children]
+        for clause in heritage:
+            if clause.type == "implements_clause":
+                self.note(clause)
+                for each in clause.named_children:
+                    name = each.child_by_field_name("name") if each.type == "generic_type" else each
+                    yield self.type_named(self.text(name))
 
     def _members(self, body: Node | None, scope: int, term: int) -> None:
         made = self.builder.term(Op.INSTANCE, term)
@@ -209,6 +224,8 @@ class Definitions(Bindings):
         self.depth += 1
         generics = self.take_generics(node)
         extended = [child for child in node.named_children if child.type == "extends_type_clause"]
+        for each in extended:
+            self.note(each)
         shown = [each for child in extended for each in child.children_by_field_name("type")]
         names = [each.child_by_field_name("name") if each.type == "generic_type" else each for each in shown]
         bases = tuple(self.type_named(self.text(each)) for each in names if each is not None)

@@ -123,7 +123,9 @@ class Expressions(Names, ABC):
         return UNKNOWN
 
     def _identifier(self, node: Node) -> int:
-        return self.named(self.text(node))
+        name = self.text(node)
+        self.use(name, node)
+        return self.named(name)
 
     def _this(self, _: Node) -> int:
         return self.this
@@ -201,7 +203,7 @@ class Expressions(Names, ABC):
             elif kind == "method_definition":
                 items += self._own_method(child, itself)
             elif kind == "shorthand_property_identifier":
-                items += (self.constant(f"str:{self.text(child)}"), self.named(self.text(child)))
+                items += (self.constant(f"str:{self.text(child)}"), self._identifier(child))
             elif kind == "spread_element":
                 items += (self.read(child), UNKNOWN)
         term = self._made("dict", node, items)
@@ -336,6 +338,14 @@ class Expressions(Names, ABC):
     def _nothing(self, _: Node) -> int:
         return UNKNOWN
 
+    def _types(self, node: Node) -> int:
+        self.note(node)
+        return UNKNOWN
+
+    @abstractmethod
+    def note(self, node: Node) -> None:
+        """Note every name of a type that stands in *node*; types say how."""
+
     @abstractmethod
     def is_exports(self, shown: Node, name: str) -> bool:
         """Return whether *name* of *shown* is ``module.exports``; bindings say when."""
@@ -385,8 +395,8 @@ class Expressions(Names, ABC):
         "satisfies_expression": _as,
         "yield_expression": _yield,
         "comment": _nothing,
-        "type_arguments": _nothing,
-        "type_annotation": _nothing,
+        "type_arguments": _types,
+        "type_annotation": _types,
         "string_fragment": _nothing,
         "jsx_text": _nothing,
         **dict.fromkeys(_FUNCTIONS, _function),

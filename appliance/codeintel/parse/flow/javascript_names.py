@@ -76,6 +76,11 @@ class Names:
             return held
         return self.builder.join((held or UNKNOWN, self.builder.term(Op.READ, scope, text=own)))
 
+    def use(self, name: str, node: Node) -> None:
+        """Note that *name* is read at *node*."""
+        scope, own = self.find(name) or (None, name)
+        self.builder.use(self.block.scope, own, node.start_point.row + 1, of=scope)
+
     def plain(self, name: str) -> int:
         """Return the term of what *name* holds in the end, wherever it is read."""
         scope, own = self.find(name) or (self.block.scope, name)

@@ -5,7 +5,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Op
+from appliance.codeintel.flow import UNKNOWN, Op, Read
 from appliance.codeintel.parse.flow.javascript_expressions import Expressions
 from appliance.codeintel.parse.flow.javascript_names import first
 
@@ -24,14 +24,40 @@ _MEMBERS: Final = frozenset({"identifier", "member_expression"})
 class Types(Expressions):
     """Reads annotations as well."""
 
+    _noted = False  # whether the names of the type that is being read are noted already
+
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type that *node* names, or UNKNOWN if it says nothing."""
         if node is None or self.too_deep():
             return UNKNOWN
         self.depth += 1
+        outer, self._noted = self._noted, True
+        if not outer:
+            self.note(node)
         term = self._declared(node)
+        self._noted = outer
         self.depth -= 1
         return term
+
+    def note(self, node: Node) -> None:
+        """Note every name of a type that stands in *node*, but for the parameters of types."""
+        own, waiting, found = set(self.generics), [node], []
+        while waiting:
+            at = waiting.pop()
+            if at.type == "type_parameter":
+                own.add(self.text(at.child_by_field_name("name")))
+                waiting += [child for child in at.named_children if child.type != "type_identifier"]
+            elif at.type == "type_identifier":
+                found.append(at)
+            elif at.type in {"nested_type_identifier", "nested_identifier", "type_query"}:
+                if at.type == "nested_type_identifier":
+                    self.builder.reads.append(Read(self.scope, self.type_named(self.text(at)), at.end_point.row + 1))
+                (found if at.named_children[0].type == "identifier" else waiting).append(at.named_children[0])
+            else:
+                waiting += at.named_children
+        for each in found:
+            if (name := self.text(each)) not in own:
+                self.use(name, each)
 
     def _declared(self, node: Node) -> int:
         kind = node.type

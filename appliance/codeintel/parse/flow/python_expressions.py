@@ -140,7 +140,9 @@ class Expressions(ABC):
         return ""
 
     def _identifier(self, node: Node) -> int:
-        return self.named(self.text(node))
+        name = self.text(node)
+        self.builder.use(self.scope, name, node.start_point.row + 1)
+        return self.named(name)
 
     def _attribute(self, node: Node) -> int:
         base = self.read(node.child_by_field_name("object"))

@@ -23,13 +23,15 @@ _SILENT: Final = frozenset({"None", "Any", "object", "Callable", "Literal", "Sel
 class Types(Expressions):
     """Reads annotations as well."""
 
+    _noted = False  # whether the names of the annotation that is being read are noted already
+
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type that *node* names, or UNKNOWN if it says nothing."""
         if node is None:
             return UNKNOWN
         kind = node.type
         if kind == "type":
-            return self.declared(first(node))
+            return self._annotation(node)
         if kind in {"identifier", "attribute"}:
             silent = self._last(node) in _SILENT
             return UNKNOWN if silent else self.builder.term(Op.INSTANCE, self.read(node))
@@ -40,6 +42,27 @@ class Types(Expressions):
         if kind in {"generic_type", "subscript"} and node.named_child_count:
             return self._generic(node)
         return UNKNOWN
+
+    def _annotation(self, node: Node) -> int:
+        outer, self._noted = self._noted, True
+        if not outer:
+            self._note(node)
+        term = self.declared(first(node))
+        self._noted = outer
+        return term
+
+    def _note(self, node: Node) -> None:
+        """Note every name that stands in an annotation, also in one that says nothing of what a value is."""
+        waiting = [node]
+        while waiting:
+            at = waiting.pop()
+            if at.type in {"identifier", "attribute"}:
+                self.read(at)
+            elif at.type == "string" and (match := _QUOTED.fullmatch(self.text(at))):
+                for name in match[1].split("|"):
+                    self.builder.use(self.scope, name.strip().partition(".")[0], at.start_point.row + 1)
+            else:
+                waiting += at.named_children
 
     def _generic(self, node: Node) -> int:
         base, *rest = node.named_children

@@ -1,0 +1,93 @@
+"""From a solver that has learnt all it can to the rows of a graph."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from appliance.codeintel.build.places import Part, Places
+from appliance.codeintel.build.rows import Rows
+from appliance.codeintel.resolve.bindings import Bindings, Named, Target
+from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
+from appliance.codeintel.resolve.solve import Solver
+from appliance.codeintel.resolve.tested import files_named_for, named_for, words_of
+from appliance.codeintel.resolve.uses import Use, Uses
+
+_NAMED: Final = 0.8  # how surely a test is for what it is named for
+
+
+class Edging:
+    """Writes the edges of one family of languages, file by file."""
+
+    def __init__(self, rows: Rows, solver: Solver, parts: Sequence[Part], places: Places) -> None:
+        self._rows = rows
+        self._values = solver.values
+        self._parts = parts
+        self._places = places
+        self._edges = Edges(solver)
+        self._uses = Uses(solver, Bindings(solver.values, places.defined))
+        self._files = files_named_for([part.path for part in parts], [part.test for part in parts])
+        self._seen: set[tuple[int, int]] = set()  # of the file at hand: target and line
+        self._tested: set[tuple[int, int]] = set()
+        self._subjects: dict[tuple[str, ...], int] = {}  # what it imports, by the words of its name
+
+    def write(self) -> None:
+        """Write the edges of every file."""
+        self._rows.begin()
+        for file, part in enumerate(self._parts):
+            self._seen.clear()
+            self._tested.clear()
+            self._subjects.clear()
+            for each in self._edges.of(file):
+                self._call(each, test=part.test)
+            for use in self._uses.of(file, part.imports):
+                self._use(use, test=part.test)
+            if part.test:
+                self._named_for(file)
+            self._rows.flush()
+        self._rows.commit()
+
+    def _call(self, edge: Edge | Unresolved, *, test: bool) -> None:
+        source = self._places.of[edge.caller]
+        if isinstance(edge, Unresolved):
+            self._rows.unresolved(source, edge.name, edge.line)
+        elif edge.target is None:
+            self._rows.outside(source, edge.external, edge.line, kind=edge.kind)
+        elif (target := self._places.target(edge.target)) is not None:
+            self._seen.add((target, edge.line))
+            self._rows.edge(target, source, edge.line, kind=edge.kind, how=edge.how, confidence=edge.confidence)
+            if test and edge.how != "candidate" and not self._places.in_test(edge.target):
+                self._test(target, source, edge.line, edge.how, edge.confidence)
+
+    def _use(self, use: Use, *, test: bool) -> None:
+        source = self._places.of[use.source]
+        if use.target is None:
+            self._rows.outside(source, use.external, use.line, kind=use.kind)
+            return
+        target = self._places.target(use.target)
+        if target is None or target == source or (use.kind == "references" and (target, use.line) in self._seen):
+            return
+        self._seen.add((target, use.line))
+        self._rows.edge(target, source, use.line, kind=use.kind, how=use.how, confidence=use.confidence)
+        if test and use.kind == "imports" and not self._places.in_test(use.target):
+            self._subjects.setdefault(words_of(self._name(use.target)), target)
+
+    def _named_for(self, file: int) -> None:
+        """Write what the tests of *file*, and the file itself, are named for."""
+        part, first = self._parts[file], self._values.first_scope[file]
+        if (subject := self._files.get(file)) is not None:
+            self._test(-1 - self._parts[subject].number, -1 - part.number, 1, "name", _NAMED)
+        for number, scope in enumerate(part.flow.scopes, start=first):
+            if self._places.own[number] and scope.kind in {"function", "class"}:
+                target = named_for(scope.name, self._subjects)
+                if target is not None:
+                    self._test(target, self._places.of[number], scope.line, "name", _NAMED)
+
+    def _test(self, target: int, source: int, line: int, how: str, confidence: float) -> None:
+        """Write that the test *source* is one of *target*, once for both."""
+        if (target, source) not in self._tested:
+            self._tested.add((target, source))
+            self._rows.edge(target, source, line, kind="tests", how=how, confidence=confidence)
+
+    def _name(self, target: Target) -> str:
+        if isinstance(target, int):
+            return self._values.scope(target).name
+        return target.name if isinstance(target, Named) else ""

@@ -1,0 +1,89 @@
+"""Which symbol of a generation each scope of its flows is, and each name in one."""
+
+import sqlite3
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.codeintel.facts import Import
+from appliance.codeintel.flow import Flow
+from appliance.codeintel.resolve.bindings import Named, Target
+from appliance.codeintel.resolve.values import Module
+
+_Definition = tuple[int, int, int]  # first line, last line, id
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file that is followed: its number in the generation, its flow, and what it imports."""
+
+    number: int
+    path: str
+    flow: Flow
+    imports: tuple[Import, ...]
+    test: bool
+
+
+class Places:
+    """Symbols by scope and name; what has none stands in the next one around, or at the top level of its file."""
+
+    def __init__(self, generation: sqlite3.Connection, parts: Sequence[Part]) -> None:
+        self.of: list[int] = []
+        self.own: list[bool] = []
+        self._parts = parts
+        self._part: list[int] = []  # of each scope
+        self._named: dict[tuple[int, str], int] = {}  # by the symbol around, or -1 - file
+        for number, part in enumerate(parts):
+            known = self._definitions(generation, part.number)
+            placed: list[int] = []
+            for scope in part.flow.scopes:
+                symbol = _symbol(known.get(scope.name, ()), scope.line)
+                self.own.append(symbol is not None or scope.kind == "module")
+                self._part.append(number)
+                placed.append(-1 - part.number if scope.parent < 0 else placed[scope.parent] if symbol is None else symbol)
+            self.of += placed
+
+    def defined(self, scope: int, name: str) -> bool:
+        """Return whether there is a symbol called *name* in *scope*."""
+        return self._of_name(scope, name) is not None
+
+    def target(self, target: Target) -> int | None:
+        """Return the symbol, or -1 - file, that *target* is; None if there is none."""
+        match target:
+            case Module(file):
+                return -1 - self._parts[file].number
+            case Named(scope, name):
+                return self._of_name(scope, name)
+            case _:
+                return self.of[target] if self.own[target] else None
+
+    def in_test(self, target: Target) -> bool:
+        """Return whether *target* stands in a test."""
+        match target:
+            case Module(file):
+                return self._parts[file].test
+            case Named(scope, _):
+                return self._parts[self._part[scope]].test
+            case _:
+                return self._parts[self._part[target]].test
+
+    def _of_name(self, scope: int, name: str) -> int | None:
+        plain = name.removeprefix("export ").partition("@")[0]
+        return self._named.get((self.of[scope], plain)) if self.own[scope] else None
+
+    def _definitions(self, generation: sqlite3.Connection, file: int) -> dict[str, list[_Definition]]:
+        known: dict[str, list[_Definition]] = defaultdict(list)
+        rows = generation.execute(
+            "SELECT name, start_line, end_line, id, parent FROM symbols WHERE file = ? ORDER BY id", (file,)
+        )
+        for name, start, end, number, parent in rows:
+            known[name].append((start, end, number))
+            self._named.setdefault((parent if parent >= 0 else -1 - file, name), number)
+        return known
+
+
+def _symbol(named: "Sequence[_Definition]", line: int) -> int | None:
+    """Return the last of the definitions *named* that begins by *line* and holds it."""
+    at = bisect_right(named, line, key=lambda each: each[0])
+    return next((number for start, end, number in reversed(named[:at]) if start <= line <= end), None)

@@ -1,0 +1,156 @@
+"""What comes out beside the calls: what a file uses by name, imports, inherits from and replaces."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from appliance.codeintel.facts import Import
+from appliance.codeintel.flow import Op
+from appliance.codeintel.resolve.bindings import Bindings, Named, Target
+from appliance.codeintel.resolve.edges import How
+from appliance.codeintel.resolve.solve import Solver
+from appliance.codeintel.resolve.values import Class, External, Instance, Module, Package, Value
+
+UseKind = Literal["references", "imports", "inherits", "implements", "overrides"]
+_SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
+_CANDIDATE: Final = 0.4
+_ALL: Final = frozenset({"*", ""})
+
+
+class Use(NamedTuple):
+    """A use in scope ``source`` of ``target``, or where that is None of ``external``, something outside.
+
+    ``how``: it is used by its *name*, found through *self*, through the *type* of what it is a member of, or is only a
+    *candidate*: the one member of that name, where nothing is known of what it is read of.
+    """
+
+    source: int
+    target: Target | None
+    external: str
+    kind: UseKind
+    line: int
+    how: How
+    confidence: float
+
+
+class Uses:
+    """Reads the uses off a solver that has learnt all it can."""
+
+    def __init__(self, solver: Solver, bindings: Bindings) -> None:
+        self._flows = solver.flows
+        self._values = solver.values
+        self._bindings = bindings
+        self._members: dict[str, list[Named]] = defaultdict(list)
+        common = self._values.words.common
+        for number in range(len(self._values.scope_file)):
+            scope = self._values.scope(number)
+            for name in scope.names if scope.kind == "class" else ():
+                if name not in common and not name.startswith("__"):
+                    self._members[name].append(Named(number, name))
+
+    def of(self, file: int, imports: Sequence[Import]) -> Iterator[Use]:
+        """Yield every use in *file* that is no call, once for each place and target; *imports* are the file's."""
+        yield from self._imported(file, imports)
+        yield from self._classes(file)
+        yield from self._named(file)
+        yield from self._read(file)
+
+    def _named(self, file: int) -> Iterator[Use]:
+        first = self._values.first_scope[file]
+        for scope, holder, name, line in self._flows[file].uses:
+            targets = self._bindings.named(first + holder, name)
+            yield from self._known(first + scope, targets, "references", line, "name")
+
+    def _read(self, file: int) -> Iterator[Use]:
+        flow = self._flows[file]
+        for read in flow.reads:
+            term = flow.terms[read.term]
+            source = self._values.first_scope[file] + read.scope
+            if term.op != Op.ATTR:
+                continue
+            holders = self._values.of(file, term.a)
+            if holders:
+                how = self._how(file, term.a, holders)
+                yield from self._known(source, self._bindings.member(holders, term.text), "references", read.line, how)
+            else:
+                yield from self._candidate(source, term.text, read.line)
+
+    def _candidate(self, source: int, name: str, line: int) -> Iterator[Use]:
+        members = self._members.get(name, ())
+        if len(members) == 1:
+            for target in self._bindings.named(*members[0])[:1]:
+                yield Use(source, target, "", "references", line, "candidate", _CANDIDATE)
+
+    def _how(self, file: int, base: int, holders: Collection[Value]) -> How:
+        if any(isinstance(each, Module) for each in holders):
+            return "name"
+        term = self._flows[file].terms[base]
+        own = term.op == Op.PARAM and term.b == 0 and self._values.owner(self._values.first_scope[file] + term.a) is not None
+        if own:
+            return "self"
+        return "type" if any(isinstance(each, Class | Instance) for each in holders) else "value"
+
+    def _known(self, source: int, targets: Collection[Target], kind: UseKind, line: int, how: How) -> Iterator[Use]:
+        sure = round(_SURE[how] / (1 if len(targets) < 2 else 1.15 if len(targets) < 5 else 1.5), 2)
+        for target in targets:
+            yield Use(source, target, "", kind, line, how, sure)
+
+    def _imported(self, file: int, imports: Sequence[Import]) -> Iterator[Use]:
+        source, modules = self._values.first_scope[file], self._values.modules
+        for each in imports:
+            found = modules.find(each.module, importer=file)
+            names = [name for name in each.names if name not in _ALL]
+            if isinstance(found, External):
+                for path in [f"{each.module}.{name}" for name in names] or [each.module]:
+                    yield Use(source, None, path, "imports", each.line, "name", 1.0)
+                continue
+            if isinstance(found, Module):
+                yield Use(source, found, "", "imports", each.line, "name", 1.0)
+            for name in names:
+                yield from self._known(source, self._taken(file, found, name), "imports", each.line, "name")
+
+    def _taken(self, file: int, module: Module | Package, name: str) -> tuple[Target, ...]:
+        found = self._bindings.taken(module.file, name) if isinstance(module, Module) else ()
+        below = None if found else self._values.modules.below(module, name, importer=file)
+        return (below,) if isinstance(below, Module) else found
+
+    def _classes(self, file: int) -> Iterator[Use]:
+        first = self._values.first_scope[file]
+        for number, scope in enumerate(self._flows[file].scopes, start=first):
+            if scope.kind == "class":
+                yield from self._based(file, number, scope.bases, "inherits")
+                yield from self._based(file, number, scope.promises, "implements")
+                yield from self._replaced(file, number)
+
+    def _based(self, file: int, number: int, bases: Sequence[int], kind: UseKind) -> Iterator[Use]:
+        line, promised = self._values.scope(number).line, "interface" in self._values.scope(number).marks
+        for value in dict.fromkeys(each for base in bases for each in sorted(self._values.of(file, base), key=repr)):
+            if isinstance(value, Class):
+                abstract = "interface" in self._values.scope(value.scope).marks and not promised
+                yield Use(number, value.scope, "", "implements" if abstract else kind, line, "name", 1.0)
+            elif isinstance(value, External):
+                yield Use(number, None, value.path, kind, line, "name", 1.0)
+
+    def _replaced(self, file: int, number: int) -> Iterator[Use]:
+        """Yield the members of bases that the methods of class *number* replace, or say how to do."""
+        scope = self._values.scope(number)
+        above = [each for each in self._values.classes.order(number)[1:] if isinstance(each, int)]
+        for base in scope.promises:
+            above += [each.scope for each in self._values.of(file, base) if isinstance(each, Class)]
+        for name in scope.names if above else ():
+            for method in (each for each in self._bindings.named(number, name) if isinstance(each, int)):
+                for target in self._first(above, name):
+                    owner = target.scope if isinstance(target, Named) else self._owner(target)
+                    promised = owner is not None and "interface" in self._values.scope(owner).marks
+                    kind: UseKind = "implements" if promised else "overrides"
+                    yield Use(method, target, "", kind, self._values.scope(method).line, "type", 0.95)
+
+    def _first(self, classes: Sequence[int], name: str) -> Collection[int | Named]:
+        for each in classes:
+            if name in self._values.scope(each).names:
+                return [found for found in self._bindings.named(each, name) if not isinstance(found, Module)]
+        return ()
+
+    def _owner(self, scope: int) -> int | None:
+        parent = self._values.scope(scope).parent
+        return None if parent < 0 else self._values.first_scope[self._values.scope_file[scope]] + parent

@@ -1,0 +1,66 @@
+"""The edges of a graph as arrays: for whoever goes through many of them at once."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.codeintel.store.symbols import Gone
+from appliance.errors import StoreCorrupt
+
+COLUMNS: Final = {"target": np.int32, "source": np.int32, "line": np.int32, "kind": np.uint8, "confidence": np.uint8}
+Ints = npt.NDArray[np.int64]
+
+
+class Adjacency:
+    """Edges in the order of their targets. A node is a place in ``ids``; ``first[n]`` is where the edges to node n begin."""
+
+    def __init__(self, packed: Mapping[str, bytes], gone: Gone) -> None:
+        """Read the columns *packed*, without what is *gone*; raise `StoreCorrupt` if they do not fit one another."""
+        columns = {name: np.frombuffer(packed.get(name, b""), dtype=kind) for name, kind in COLUMNS.items()}
+        if len({len(column) for column in columns.values()}) != 1:
+            raise StoreCorrupt("The edges of a graph cannot be read.", remedy="Index the repository again.")
+        if gone:
+            alive = ~(gone.among(columns["target"]) | gone.among(columns["source"]))
+            columns = {name: column[alive] for name, column in columns.items()}
+        self.ids, places = np.unique(np.concatenate((columns["target"], columns["source"])), return_inverse=True)
+        targets, sources = np.split(places.astype(np.int32), 2)
+        order = np.argsort(targets, kind="stable")
+        self.target = targets[order]
+        self.source = sources[order]
+        self.line = columns["line"][order]
+        self.kind = columns["kind"][order]
+        self.confidence = columns["confidence"][order].astype(np.float32) / 100
+        self.first = np.searchsorted(self.target, np.arange(len(self.ids) + 1)).astype(np.int64)
+
+    def nodes(self, ids: Iterable[int]) -> Ints:
+        """Return the nodes of *ids*, without those that no edge touches."""
+        wanted = np.unique(np.fromiter(ids, dtype=np.int64))
+        places = np.searchsorted(self.ids, wanted)
+        there = places < len(self.ids)
+        there[there] = self.ids[places[there]] == wanted[there]
+        nodes: Ints = places[there].astype(np.int64)
+        return nodes
+
+    def into(self, nodes: Ints) -> Ints:
+        """Return the edges whose target is one of *nodes*."""
+        starts, counts = self.first[nodes], self.first[nodes + 1] - self.first[nodes]
+        ends = np.cumsum(counts)
+        edges: Ints = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+        return edges
+
+    def closure(self, ids: Iterable[int], *, kinds: npt.NDArray[np.bool_]) -> Ints:
+        """Return the ids of everything that leads to any of *ids*, however far, by edges of *kinds*, without themselves."""
+        start = frontier = self.nodes(ids)
+        seen = np.zeros(len(self.ids), dtype=np.bool_)
+        seen[start] = True
+        while len(frontier):
+            edges = self.into(frontier)
+            coming = np.zeros_like(seen)
+            coming[self.source[edges[kinds[self.kind[edges]]]]] = True
+            frontier = np.flatnonzero(coming & ~seen)
+            seen[frontier] = True
+        seen[start] = False
+        reached: Ints = self.ids[seen].astype(np.int64)
+        return reached
