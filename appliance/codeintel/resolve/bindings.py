@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from appliance.codeintel.flow import UNKNOWN, Op, Term
 from appliance.codeintel.resolve.classes import EMPTY
 from appliance.codeintel.resolve.evaluate import Evaluator
-from appliance.codeintel.resolve.values import Class, External, Function, Instance, Module, Package, Super, Value
+from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Module, Package, Super, Value
 
 
 class Named(NamedTuple):
@@ -20,6 +20,7 @@ Target = int | Named | Module
 """The scope of a function or class, a name of a scope, or a whole module."""
 
 _DEEPEST: Final = 20  # re-exports behind one another
+_EXPORT: Final = "export "  # stands before the names of a module that others see
 _WHOLE: Final = "="
 
 
@@ -64,12 +65,14 @@ class Bindings:
         terms = list(self._parts(file, one.names[name]))
         own = [number for each in terms if (number := self._own(file, each, name)) is not None]
         yield from own
-        if self._defined(scope, name):
-            if not own:
-                yield Named(scope, name)
-            return
-        for each in terms:
-            yield from self._followed(file, each, through=name.startswith("export "))
+        exported = name.startswith(_EXPORT)
+        followed = [] if self._defined(scope, name) and not exported else self._all_followed(file, terms, name)
+        yield from followed
+        if self._defined(scope, name) and not own and not followed:
+            yield Named(scope, name)
+
+    def _all_followed(self, file: int, terms: Iterable[Term], name: str) -> list[Target]:
+        return [target for each in terms for target in self._followed(file, each, name)]
 
     def _parts(self, file: int, term: int, depth: int = 3) -> Iterator[Term]:
         one = self._values.flows[file].terms[term]
@@ -87,9 +90,10 @@ class Bindings:
             return None
         scope = self._values.first_scope[file] + term.a
         called = self._values.scope(scope).name
-        return scope if called in {_plain(name), name.removeprefix("export ")} or name == "export default" else None
+        return scope if called in {_plain(name), name.removeprefix(_EXPORT)} or name == "export default" else None
 
-    def _followed(self, file: int, term: Term, *, through: bool) -> Iterator[Target]:
+    def _followed(self, file: int, term: Term, name: str) -> Iterator[Target]:
+        through = name.startswith(_EXPORT)
         if term.op == Op.FROM:
             source = self._values.modules.find(term.text, importer=file)
             if isinstance(source, Module):
@@ -99,9 +103,13 @@ class Bindings:
             elif isinstance(source, Package):
                 below = self._values.modules.below(source, term.name, importer=file)
                 yield from [below] if isinstance(below, Module) else []
+        elif term.op == Op.DEF and through:
+            yield self._values.first_scope[file] + term.a
         elif term.op == Op.IMPORT:
             source = self._values.modules.find(term.text, importer=file)
             yield from [source] if isinstance(source, Module) else []
+        elif term.op == Op.ATTR and term.text == _plain(name):
+            yield from self.member(self._values.of(file, term.a), term.text)
         elif term.op == Op.READ and through:
             yield from self.named(self._values.first_scope[file] + term.a, term.text)
 
@@ -114,8 +122,18 @@ class Bindings:
             case Super(after, Instance(scope) | Class(scope)):
                 order = self._values.classes.order(scope)
                 return self._member(order[order.index(after) + 1 :] if after in order else (), name)
+            case Container(kind="dict"):
+                return tuple(self._written(holder, name)) or self._called(holder, name)
             case _:
                 return self._called(holder, name)
+
+    def _written(self, holder: Container, name: str) -> Iterator[Target]:
+        """Yield what stood at *name* of an object where it was made."""
+        for file, term in self._values.containers.written(holder, f"str:{name}"):
+            if self._values.flows[file].scopes[0].names.get(name) == term:
+                yield from self.named(self._values.first_scope[file], name)
+            else:
+                yield from self._followed(file, self._values.flows[file].terms[term], f"{_EXPORT}{name}")
 
     def _member(self, order: Iterable[int | External], name: str) -> tuple[Target, ...]:
         for each in order:

@@ -136,6 +136,11 @@ class Containers:
             anywhere.append(self._values.cells.read(("item", value.term, ANY)))
         return self._values.union(anywhere)
 
+    def written(self, value: Container, key: str) -> list[tuple[int, int]]:
+        """Return the file and the terms of what stood in an object at *key* where it was made."""
+        file, _ = self._made(value)
+        return [(file, held) for held in self._shape(value).at.get(key, ())]
+
     def _keys_of(self, file: int, term: int) -> set[str]:
         return self.keys(self._values.of(file, term)) if term else {ANY}
 

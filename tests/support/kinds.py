@@ -1,0 +1,41 @@
+"""The edges of small repositories, from a real index and its graph, as text."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.graph import CallGraph
+from tests.support.indexing import IndexBench, go_on, silent
+from tests.support.repos import make_repo
+
+
+def graphed(place: Path, files: Mapping[str, str]) -> tuple[IndexBench, Generation]:
+    """Index *files* in the folder *place* and make their graph. Close the bench."""
+    bench = IndexBench(place / "data")
+    repo = bench.add(make_repo(place, dict(files)))
+    bench.index(repo)
+    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    return bench, bench.generation(repo)
+
+
+def edges(generation: Generation, *kinds: str, candidates: bool = False) -> set[str]:
+    """Return the edges of *kinds* as ``kind line source -> target``; a file is called by its path."""
+    rows = {row.id: row.qualname for path in generation.files.paths for row in generation.symbols.in_file(path)}
+    where = {row.id: row.path for path in generation.files.paths for row in generation.symbols.in_file(path)}
+
+    def called(number: int) -> str:
+        return generation.files.paths[-1 - number] if number < 0 else f"{where[number]}:{rows[number]}"
+
+    return {
+        f"{edge.kind} {edge.line} {called(edge.source)} -> {called(edge.target)}"
+        for edge in graph_of(generation).uses([*rows, *(-1 - number for number in range(len(generation.files)))])
+        if edge.kind in kinds and (edge.how == "candidate") == candidates
+    }
+
+
+def graph_of(generation: Generation) -> CallGraph:
+    """Return the graph of *generation*."""
+    if generation.graph is None:
+        raise AssertionError("there is no graph")
+    return generation.graph
