@@ -21,15 +21,15 @@ def graphed(place: Path, files: Mapping[str, str]) -> tuple[IndexBench, Generati
 
 def edges(generation: Generation, *kinds: str, candidates: bool = False) -> set[str]:
     """Return the edges of *kinds* as ``kind line source -> target``; a file is called by its path."""
-    rows = {row.id: row.qualname for path in generation.files.paths for row in generation.symbols.in_file(path)}
-    where = {row.id: row.path for path in generation.files.paths for row in generation.symbols.in_file(path)}
+    rows = {row.id: row.qualname for path in generation.files.by_path for row in generation.symbols.in_file(path)}
+    where = {row.id: row.path for path in generation.files.by_path for row in generation.symbols.in_file(path)}
 
     def called(number: int) -> str:
         return generation.files.paths[-1 - number] if number < 0 else f"{where[number]}:{rows[number]}"
 
     return {
         f"{edge.kind} {edge.line} {called(edge.source)} -> {called(edge.target)}"
-        for edge in graph_of(generation).uses([*rows, *(-1 - number for number in range(len(generation.files)))])
+        for edge in graph_of(generation).uses([*rows, *(-1 - number for number in generation.files.numbers)])
         if edge.kind in kinds and (edge.how == "candidate") == candidates
     }
 
