@@ -18,6 +18,9 @@ UNKNOWN: Final = 0  # the term of what cannot be told
 FLOW_VERSION: Final = 4  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 
+AS_FUNCTION: Final = "as a function"  # the name of what something is itself, if it is a function
+TAKEN: Final = "takes "  # stands before the number of a parameter of whatever function is meant by a type
+
 
 class Op(IntEnum):
     """What a term is. ``a`` and ``b`` are terms unless it is said otherwise."""

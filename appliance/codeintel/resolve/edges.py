@@ -73,9 +73,16 @@ class Edges:
             handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, number)) if each not in targets)
             yield from self._known(file, site, targets, self._how(file, site))
             yield from self._known(file, site, handed, "value")
-            if not targets and not handed and site.kind == "call" and not self._values.converts(file, site):
+            silent = self._is_silent(file, number) or self._values.converts(file, site)
+            if not targets and not handed and site.kind == "call" and not silent:
                 yield from self._unknown(file, first + site.scope, site)
         yield from self._read(file)
+
+    def _is_silent(self, file: int, number: int) -> bool:
+        """Return whether a site calls what has no code of its own: what makes an interface, or what nobody wrote."""
+        called = list(self._solver.functions(file, number))
+        marks = [self._values.scope(each.scope).marks for each in called if isinstance(each, Class | Function)]
+        return bool(called) and all({"interface", "implicit"} & set(each) for each in marks) and len(marks) == len(called)
 
     def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
         inside = Counter(target is not None for target, _ in targets)[True]
@@ -112,7 +119,7 @@ class Edges:
         if term.op != Op.ATTR:
             yield Unresolved(file, caller, term.text.partition("@")[0], site.line)  # without the block that it is of
             return
-        candidates = self._methods.get(term.text, ()) if not self._values.of(file, term.a) else ()
+        candidates = self._methods.get(term.text.removesuffix("()"), ()) if not self._values.of(file, term.a) else ()
         if not candidates or len(candidates) > _MOST_CANDIDATES:
             yield Unresolved(file, caller, term.text, site.line)
             return

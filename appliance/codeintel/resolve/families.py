@@ -8,10 +8,12 @@ from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.go import Go, GoUnits
 from appliance.codeintel.resolve.javascript import JavaScript
+from appliance.codeintel.resolve.jvm import Jvm
 from appliance.codeintel.resolve.modules import Finder, Modules
 from appliance.codeintel.resolve.modules_javascript import JavaScriptModules
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.typed_solve import TypedSolver
+from appliance.codeintel.resolve.units import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +35,6 @@ JAVASCRIPT: Final = Family(
     ("javascript", "typescript", "tsx"), lambda paths, _, settings: JavaScriptModules(paths, settings), JavaScript
 )
 GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
-FAMILIES: Final = (PYTHON, JAVASCRIPT, GO)
+JVM: Final = Family(("java",), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
+FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, JVM)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

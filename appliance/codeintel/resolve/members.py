@@ -1,7 +1,7 @@
 """Members of types that are declared: their own, inherited ones, and those of whatever stands behind an interface."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from appliance.codeintel.resolve.cells import NOTHING, Values
@@ -120,15 +120,27 @@ class Members(Classes):
         return frozenset(self._seen(each, holder) for each in found)
 
     def _inherited(self, order: "tuple[int | External, ...] | list[int | External]", name: str, holder: Value) -> Values:
+        found: set[Value] = set()
         for base in order:
-            if isinstance(base, int) and (found := self.own(base, name, holder)):
-                return found
+            if isinstance(base, int) and not (found and self._hides(found)):
+                known = [each.scope for each in _methods(frozenset(found))]
+                own = self.own(base, name, holder)
+                found |= {each for each in own if not isinstance(each, Function) or not self._overridden(each.scope, known)}
+        if found:
+            return frozenset(found)
         outer = next((base for base in order if isinstance(base, External)), None)
         return self._typed.attribute(outer, name) if outer is not None else NOTHING
 
+    def _hides(self, found: Collection[Value]) -> bool:
+        """Return whether what was *found* leaves nothing of that name in sight that a type inherits."""
+        return not self._typed.overloads or not all(isinstance(each, Function) for each in found)
+
+    def _overridden(self, scope: int, known: Sequence[int]) -> bool:
+        return any(self._take_alike(each, scope) for each in known)
+
     def _open(self, scope: int, found: Values) -> set[int]:
         """Return the types behind which another method than those *found* on *scope* can be meant."""
-        if OPEN & set(self._typed.scope(scope).marks) or (self._typed.virtual and _methods(found)):
+        if OPEN & set(self._typed.scope(scope).marks) or (self._typed.virtual and self._called_on(found)):
             return {scope}
         if not self._typed.structural:
             return set()
@@ -139,13 +151,20 @@ class Members(Classes):
         """Return the methods *name* of everything that is a *scope*."""
         found: set[Value] = set()
         known = self.order(scope)
+        having = 0
         for each in self.below(scope):
             made = Instance(each) if isinstance(holder, Instance) else Class(each)
-            methods = _methods(self._inherited(self.order(each), name, made))
-            found.update(method for method in methods if self._typed.owner(method.scope) not in known)
-            if len(found) > _MOST_BEHIND:
+            methods = self._called_on(self._inherited(self.order(each), name, made))
+            own = [method for method in methods if self._typed.owner(method.scope) not in known]
+            found.update(own)
+            having += bool(own)
+            if having > _MOST_BEHIND:
                 return NOTHING
         return frozenset(found)
+
+    def _called_on(self, found: Values) -> list[Function]:
+        """Return the methods among what was *found* that are called on something: no others can be overridden."""
+        return [each for each in _methods(found) if self._typed.owner(each.scope) is not None]
 
     def below(self, scope: int) -> tuple[int, ...]:
         """Return all types that are known to be a *scope*: what inherits from it, and what has all of its methods."""
@@ -213,11 +232,18 @@ class Members(Classes):
     def _same(self, one: int, other: int) -> bool:
         """Return whether two methods take and give as many things, and of the same types as far as these are known."""
         first, second = self._typed.scope(one), self._typed.scope(other)
-        if len(first.params) != len(second.params) or ("gives" in first.marks) != ("gives" in second.marks):
+        if ("gives" in first.marks) != ("gives" in second.marks) or not self._take_alike(one, other):
             return False
-        types = [(a.type, b.type) for a, b in zip(first.params[1:], second.params[1:], strict=True)]
         files = self._typed.scope_file[one], self._typed.scope_file[other]
-        pairs = [(first.type, second.type), *types]
+        return self._agree(self._typed.of(files[0], first.type), self._typed.of(files[1], second.type))
+
+    def _take_alike(self, one: int, other: int) -> bool:
+        """Return whether two methods take as many things, and of the same types as far as these are known."""
+        first, second = self._typed.scope(one).params, self._typed.scope(other).params
+        if len(first) != len(second):
+            return False
+        files = self._typed.scope_file[one], self._typed.scope_file[other]
+        pairs = [(a.type, b.type) for a, b in zip(first[1:], second[1:], strict=True)]
         return all(self._agree(self._typed.of(files[0], a), self._typed.of(files[1], b)) for a, b in pairs)
 
     def _agree(self, one: Values, other: Values) -> bool:

@@ -64,6 +64,7 @@ class TypedEvaluator(Evaluator):
     calls_as: ClassVar[type[TypedCalls]] = TypedCalls
     containers_as: ClassVar[type[TypedContainers]] = TypedContainers
     virtual: ClassVar[bool] = False  # whether a method of any type can be overridden by a type that inherits from it
+    overloads: ClassVar[bool] = False  # whether methods of a name leave others in sight that are inherited
     structural: ClassVar[bool] = False  # whether whatever has the methods of an interface implements it
     sees_outer: ClassVar[bool] = False  # whether the names of a unit are known in the units in it
     makes: ClassVar[bool] = True  # whether a type that is called makes an instance, or only turns something into one
@@ -227,3 +228,6 @@ class TypedEvaluator(Evaluator):
     def keeps(self, value: Value) -> bool:
         """Return whether what has a declared type learns that it is *value*: a function, whose type says too little."""
         return isinstance(value, Function)
+
+    def meet(self, functions: Values, declared: Values) -> None:
+        """Learn what *functions* are called with, now that they are known to be what is *declared*: here nothing."""

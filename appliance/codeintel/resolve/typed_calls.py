@@ -82,15 +82,15 @@ class TypedCalls(Calls):
 
     def chosen(self, file: int, site: Site) -> Values:
         """Return what a site calls: of several functions of one name, those that take as many arguments."""
-        return self._fitting(self._typed.of(file, site.function), site)
+        return self._fitting(self._typed.of(file, site.function), file, site)
 
-    def constructors(self, made: Class, site: Site) -> Iterator[Value]:
+    def constructors(self, made: Class, file: int, site: Site) -> Iterator[Value]:
         """Yield the constructors of *made* that a site calls, or the type itself where it has none."""
         name = self._typed.words.constructor
-        found = self._fitting(self._typed.classes.own(made.scope, name, Instance(made.scope)), site)
+        found = self._fitting(self._typed.classes.own(made.scope, name, Instance(made.scope)), file, site)
         yield from found or ((made,) if self._typed.makes else ())
 
-    def _fitting(self, functions: Values, site: Site) -> Values:
+    def _fitting(self, functions: Values, file: int, site: Site) -> Values:  # noqa: ARG002 - others need the file
         counted = [each for each in functions if isinstance(each, Function) and self._takes(each.scope, site)]
         several = sum(isinstance(each, Function) for each in functions) > 1
         if not several or not counted:
@@ -145,8 +145,8 @@ class TypedCalls(Calls):
         for value in called if functions else ():
             match value:
                 case Method(of):
-                    items = self._typed.containers.item(of, {ANY})
-                    yield from ((function, [("", items)]) for function in functions)
+                    given = self.handed(of)
+                    yield from ((function, given) for function in functions)
                 case External(path) if self.calls_back(path):
                     yield from ((function, []) for function in functions)
                 case _:
@@ -155,6 +155,10 @@ class TypedCalls(Calls):
     def calls_back(self, path: str) -> bool:
         """Return whether what lies outside at *path* may call functions that it is given: all but the language's own."""
         return not path.startswith(f"{self._typed.words.builtins}.")
+
+    def handed(self, of: Value) -> Arguments:
+        """Return what a method of *of*, a container, hands to the functions that it calls."""
+        return [("", self._typed.containers.item(of, {ANY}))]
 
     def learn(self, value: Value, arguments: Arguments) -> None:
         """Learn what a call of a method of a container puts into it."""

@@ -29,7 +29,7 @@ class TypedSolver(Solver):
         called = self._typed.calls.chosen(file, site)
         for value in called:
             if isinstance(value, Class):
-                yield from self._typed.calls.constructors(value, site)
+                yield from self._typed.calls.constructors(value, file, site)
             elif isinstance(value, Instance) and len(called) == 1:
                 yield from self._of_type(value.scope)
             else:
@@ -73,6 +73,7 @@ class TypedSolver(Solver):
         kept = frozenset(each for each in values if self._typed.keeps(each)) if is_declared else values
         if kept:
             self._typed.cells.add(cell, kept)
+            self._typed.meet(kept, declared)
         if is_declared:
             self._typed.calls.turn(declared, kept)
             self._typed.calls.refill(declared, values)

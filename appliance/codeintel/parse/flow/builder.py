@@ -90,7 +90,7 @@ class Builder:
     def is_text(self, term: int) -> bool:
         """Return whether *term* is a string's."""
         op, _, _, text, _, _ = self._rows[term]
-        return op == Op.CONST and text.startswith("str")
+        return op == Op.CONST and text.lower().startswith("str")
 
     def is_constant(self, term: int) -> bool:
         """Return whether *term* is a literal's, or nothing."""

@@ -7,6 +7,7 @@ from tree_sitter import Node
 
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.parse.flow.go import go_flow
+from appliance.codeintel.parse.flow.java import java_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
 from appliance.codeintel.parse.flow.python import python_flow
 
@@ -14,4 +15,5 @@ FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     "python": python_flow,
     **dict.fromkeys(("javascript", "typescript", "tsx"), javascript_flow),
     "go": go_flow,
+    "java": java_flow,
 }

@@ -30,6 +30,10 @@ class TypedBuilder(Builder):
         """Return whether *term* is nothing, or a function: what is assigned later may be another one."""
         return self._rows[term][0] in {Op.UNKNOWN, Op.DEF}
 
+    def can_be_function(self, term: int) -> bool:
+        """Return whether what is declared as *term* can be a function: an instance of a type, or one that says so."""
+        return self._rows[term][0] in {Op.INSTANCE, Op.DEF}
+
     def is_plain(self, term: int) -> bool:
         """Return whether *term* can be no function: a literal, an instance, a container."""
         return self._rows[term][0] in {Op.UNKNOWN, Op.CONST, Op.INSTANCE, Op.MAKE}
@@ -219,9 +223,10 @@ class Typed(ABC):
         """Note a call and return the term of what it gives."""
         return self.builder.term(Op.CALL, self.builder.site("call", self.scope, callee, line, arguments))
 
-    def signature(self, node: Node, result: int) -> int:
-        """Return the term of any function of a type that is written down at *node*, and gives *result*."""
-        opened = OpenScope("lambda", "<type>", self.scope, node.start_point.row + 1, marks=("signature",), type=result)
+    def signature(self, node: Node, result: int, takes: Iterable[int] = ()) -> int:
+        """Return the term of any function of a type that stands at *node*: it *takes* such things, and gives *result*."""
+        params = tuple(Param("", type=each) for each in takes)
+        opened = OpenScope("lambda", "<type>", self.scope, line_of(node), params, marks=("signature",), type=result)
         self.builder.scopes.append(opened)
         return self.builder.term(Op.DEF, len(self.builder.scopes) - 1)
 

@@ -1,0 +1,105 @@
+"""What Java's and Kotlin's terms can be, and what their library's containers hold."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from appliance.codeintel.resolve.cells import Values
+from appliance.codeintel.resolve.objects import Objects
+from appliance.codeintel.resolve.overloads import Overloads, Tables
+from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method, Super, Value
+from appliance.codeintel.resolve.words import Words
+
+_CALL: Final = "()"  # stands behind the name of a method, which a field may have too
+
+
+_BOXES: Final = {"byte": "Byte", "short": "Short", "int": "Integer", "long": "Long", "float": "Float", "double": "Double"}
+
+
+class JvmContainers(Tables):
+    """Looks into containers of Java's library."""
+
+    takes: ClassVar[frozenset[str]] = frozenset({
+        "get", "getOrDefault", "getFirst", "getLast", "first", "last", "floor", "ceiling", "higher", "lower", "remove",
+        "removeFirst", "removeLast", "poll", "pollFirst", "pollLast", "peekFirst", "peekLast", "pop", "element", "take",
+        "next", "previous", "nextElement", "elementAt", "firstElement", "lastElement", "orElse", "orElseThrow", "orElseGet",
+        "join", "computeIfAbsent", "computeIfPresent", "compute", "putIfAbsent", "merge", "put", "set", "getValue",
+        "getAndSet", "getNow",
+    })  # fmt: skip
+    gives_itself: ClassVar[frozenset[str]] = frozenset({
+        "iterator", "listIterator", "descendingIterator", "stream", "parallelStream", "sequential", "parallel", "unordered",
+        "filter", "sorted", "distinct", "limit", "skip", "takeWhile", "dropWhile", "peek", "findFirst", "findAny", "min",
+        "max", "reduce", "collect", "toList", "toArray", "subList", "reversed", "headSet", "tailSet", "subSet",
+        "descendingSet", "clone", "or", "spliterator", "onClose", "boxed", "headMap", "tailMap", "subMap", "whenComplete",
+        "elements", "toSet",
+    })  # fmt: skip
+    puts: ClassVar[frozenset[str]] = frozenset({
+        "add", "addFirst", "addLast", "put", "putIfAbsent", "offer", "offerFirst", "offerLast", "push", "set", "addElement",
+        "complete",
+    })  # fmt: skip
+
+    keys_of: ClassVar[frozenset[str]] = frozenset({"keySet", "getKey", "navigableKeySet", "keys", "key"})
+    values_of: ClassVar[frozenset[str]] = frozenset({"values"})
+    pairs_of: ClassVar[frozenset[str]] = frozenset({"entrySet", "entries"})
+
+
+class JvmCalls(Overloads):
+    """Works out what calls give."""
+
+    boxes: ClassVar[Mapping[str, frozenset[str]]] = {
+        "String": frozenset({"String", "CharSequence"}),
+        "char": frozenset({"Character"}),
+        "boolean": frozenset({"Boolean"}),
+        **{kind: frozenset({"Number", box}) for kind, box in _BOXES.items()},
+    }
+    keepers: ClassVar[frozenset[str]] = frozenset({
+        "requireNonNull", "requireNonNullElse", "checkNotNull", "requireNotNull", "equals", "hashCode", "toString",
+        "println", "print", "printf", "format", "valueOf", "add", "put", "set", "of", "asList", "singletonList",
+        "singleton", "ofNullable", "append", "isInstance", "cast", "contains", "remove", "indexOf", "listOf", "setOf",
+        "mutableListOf", "assertEquals", "assertSame", "assertNotNull", "assertNull", "assertThat", "entry",
+        "identityHashCode", "debug", "info", "warn", "error",
+    })  # fmt: skip
+    maps: ClassVar[frozenset[str]] = frozenset({
+        "map", "flatMap", "mapToObj", "thenApply", "thenCompose", "thenApplyAsync", "mapMulti",
+    })  # fmt: skip
+
+
+class Jvm(Objects):
+    """Evaluates Java and Kotlin."""
+
+    words = Words(
+        constructor="new()",
+        iterator="iterator()",
+        following="next()",
+        builtins="java.lang",
+        common=frozenset(),
+    )
+    calls_as = JvmCalls
+    containers_as = JvmContainers
+    called: ClassVar[str] = _CALL
+    of_all: ClassVar[frozenset[str]] = frozenset({
+        "getClass()", "equals()", "hashCode()", "toString()", "notify()", "notifyAll()", "wait()", "andThen()", "compose()",
+        "negate()", "reversed()", "thenComparing()", "thenComparingInt()", "thenComparingLong()", "name()", "ordinal()",
+        "getDeclaringClass()",
+    })  # fmt: skip
+
+    def attribute(self, value: Value, name: str) -> Values:
+        """Return what *name* of *value* can be; a method of something outside has no parentheses behind its name."""
+        found = super().attribute(value, name)
+        if not name.endswith(_CALL):
+            return found
+        if not found and name in self.of_all and isinstance(value, Instance | Class | Super | Function):
+            return frozenset((External(f"{self.words.builtins}.Object.{name.removesuffix(_CALL)}"),))
+        return frozenset(map(_plain, found))
+
+    def _elsewhere(self, scope: int, name: str) -> Values:
+        return frozenset(map(_plain, super()._elsewhere(scope, name)))
+
+
+def _plain(value: Value) -> Value:
+    match value:
+        case External(path):
+            return External(path.removesuffix(_CALL))
+        case Method(of, name):
+            return Method(of, name.removesuffix(_CALL))
+        case _:
+            return value

@@ -1,0 +1,92 @@
+"""What the terms of Java, C# and Kotlin can be: any method can be overridden, and functions stand for interfaces."""
+
+from typing import ClassVar, Final
+
+from appliance.codeintel.flow import AS_FUNCTION, TAKEN
+from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.typed import TypedEvaluator
+from appliance.codeintel.resolve.values import External, Function, Instance, Value
+
+_CALL: Final = "()"
+
+
+class Objects(TypedEvaluator):
+    """Evaluates languages of classes."""
+
+    virtual: ClassVar[bool] = True
+    overloads: ClassVar[bool] = True
+    itself: ClassVar[bool] = True
+    of_all: ClassVar[frozenset[str]] = frozenset()  # methods that functions have beside the one that they are
+
+    def attribute(self, value: Value, name: str) -> Values:
+        """Return what *name* of *value* can be."""
+        if name == AS_FUNCTION:
+            return frozenset((value,)) if isinstance(value, Function) else NOTHING
+        if name.startswith(TAKEN):
+            return self._taken_by(value, int(name[len(TAKEN) :]))
+        if isinstance(value, Function) and name in self.of_all:
+            return NOTHING
+        return super().attribute(value, name)
+
+    def _named(self, scope: int, name: str, *, builtins: bool) -> Values:
+        """Return what *name* alone is in *scope*: what a type has, what stands around it, or what its bases may have."""
+        one = self.scope(scope)
+        outer = self.first_scope[self.scope_file[scope]] + one.parent
+        if one.kind in {"function", "lambda"} and name not in one.names:  # around a class that stands in it
+            return self.name(outer, name, builtins=builtins)
+        if one.kind != "class":
+            return super()._named(scope, name, builtins=builtins)
+        found = self.union(self.attribute(Instance(each), name) for each in self.classes.whole(scope))
+        inside = frozenset(each for each in found if not isinstance(each, External))
+        return (
+            inside
+            or self.name(outer, name, builtins=False)
+            or self._perhaps(found, name)
+            or self.name(outer, name, builtins=builtins)
+        )
+
+    def _perhaps(self, found: Values, name: str) -> Values:
+        """Return what was *found* as *name* in a base that lies outside, if it can be meant."""
+        return found if name.endswith(_CALL) else NOTHING
+
+    def _taken_by(self, value: Value, place: int) -> Values:
+        """Return what the function that *value* is, or stands for, takes at *place*."""
+        function = value.scope if isinstance(value, Function) else self._meant(value)
+        if function is None:
+            return NOTHING
+        params, file = self.scope(function).params, self.scope_file[function]
+        at = place + (self.owner(function) is not None)
+        return self.of(file, params[at].type) if at < len(params) else NOTHING
+
+    def _meant(self, value: Value) -> int | None:
+        """Return the one method without a body of the interface that *value* is an instance of, None if there is none."""
+        if not isinstance(value, Instance) or "interface" not in self.scope(value.scope).marks:
+            return None
+        for each in self.classes.order(value.scope):
+            if isinstance(each, int):
+                for number in self._methods(each):
+                    return number
+        return None
+
+    def _methods(self, scope: int) -> list[int]:
+        """Return the methods without a body of the type *scope*."""
+        found = self.union(
+            self.of(self.scope_file[scope], term)
+            for name, term in self.scope(scope).names.items()
+            if name.endswith(self.called)
+        )
+        return sorted(
+            each.scope for each in found if isinstance(each, Function) and "abstract" in self.scope(each.scope).marks
+        )
+
+    called: ClassVar[str] = ""  # what the names of methods end with
+
+    def meet(self, functions: Values, declared: Values) -> None:
+        """Learn what *functions* are called with, now that they are known to be what is *declared*."""
+        for function in functions:
+            if isinstance(function, Function) and self.scope(function.scope).kind == "lambda":
+                for place, param in enumerate(self.scope(function.scope).params):
+                    if not param.type:
+                        values = self.union(self._taken_by(each, place) for each in declared if each != function)
+                        if values:
+                            self.cells.add(("param", function.scope, place), values)

@@ -1,0 +1,189 @@
+"""Which of several functions of one name is meant: the one whose parameters the arguments fit best."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from appliance.codeintel.flow import RECEIVER, Site
+from appliance.codeintel.resolve.calls import Arguments
+from appliance.codeintel.resolve.cells import NOTHING, Values
+from appliance.codeintel.resolve.containers import ANY
+from appliance.codeintel.resolve.typed_calls import TypedCalls, TypedContainers
+from appliance.codeintel.resolve.values import Class, Constant, Container, External, Function, Instance, Method, Value
+
+_NOT, _PERHAPS, _WIDER, _SAME = range(4)
+_NUMBERS: Final = ("byte", "short", "char", "int", "long", "float", "double", "decimal")
+_OF_ALL: Final = frozenset({"Object", "Any", "Comparable", "Serializable"})
+
+
+class Tables(TypedContainers):
+    """Looks into containers, and into tables also for what their keys are."""
+
+    keys_of: ClassVar[frozenset[str]] = frozenset()  # methods of a table that give its keys, of a pair its key
+    values_of: ClassVar[frozenset[str]] = frozenset()
+    pairs_of: ClassVar[frozenset[str]] = frozenset()
+
+    def item(self, value: Value, keys: set[str]) -> Values:
+        """Return what stands in *value* at *keys*."""
+        return self.keyed(value) if isinstance(value, Container) and value.kind == "keys" else super().item(value, keys)
+
+    def keyed(self, value: Value) -> Values:
+        """Return what the keys of *value*, a table or a pair of one, can be."""
+        if not isinstance(value, Container):
+            return NOTHING
+        file, term = self._made(value)
+        return self._values.union(self._values.of(file, key) for key in term.items[::2] if key)
+
+    def method(self, method: Method, arguments: Sequence[tuple[str, Values]]) -> Values:
+        """Return what a method of a container gives."""
+        of, name = method.of, method.name
+        if not isinstance(of, Container) or of.kind not in {"map", "pair", "pairs"}:
+            return super().method(method, arguments)
+        if name in self.keys_of:
+            return self.keyed(of) if of.kind == "pair" else frozenset((Container(of.term, "keys"),))
+        if name in self.values_of:
+            return frozenset((Container(of.term, "list"),))
+        return frozenset((Container(of.term, "pairs"),)) if name in self.pairs_of else super().method(method, arguments)
+
+
+class Overloads(TypedCalls):
+    """Works out what calls give, and chooses between overloads by the types of what they take."""
+
+    keepers: ClassVar[frozenset[str]] = frozenset()  # functions outside that call nothing that they are given
+    boxes: ClassVar[Mapping[str, frozenset[str]]] = {}  # what else a literal of a type can be taken as
+
+    def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
+        """Yield the functions that are handed to what lies outside or to a container, which may call them."""
+        callers = frozenset(each for each in called if not self._keeps(each))
+        yield from super().onward(file, site, callers)
+
+    def handed(self, of: Value) -> Arguments:
+        """Return what a method of *of*, a container, hands to the functions that it calls: key and value, or items."""
+        items = self._typed.containers.item(of, {ANY})
+        mapped = isinstance(of, Container) and of.kind in {"map", "pairs"}
+        return [("", self._keyed(of) if mapped else items), ("", items)]
+
+    def _keyed(self, of: Value) -> Values:
+        held = self._typed.containers
+        return held.keyed(of) if isinstance(held, Tables) else NOTHING
+
+    def _keeps(self, value: Value) -> bool:
+        """Return whether *value*, something outside or a method of a container, only takes a function and calls none."""
+        match value:
+            case External(path):
+                return path.rpartition(".")[2] in self.keepers
+            case Method(_, name):
+                return name in self._typed.containers.puts or name in self.keepers
+            case _:
+                return False
+
+    def _fitting(self, functions: Values, file: int, site: Site) -> Values:
+        found = super()._fitting(functions, file, site)
+        several = [each for each in found if isinstance(each, Function)]
+        if len(several) < 2 or not site.arguments or any(name for name, _ in site.arguments):
+            return found
+        given = [self._typed.of(file, term) for _, term in site.arguments]
+        fits = {each: self._fit(each.scope, given) for each in several}
+        best: dict[int | None, int] = defaultdict(int)
+        for each, fit in fits.items():
+            owner = self._typed.owner(each.scope)
+            best[owner] = max(best[owner], fit)
+        known = all(given)
+        chosen = {
+            each for each, fit in fits.items() if fit and (not known or fit == best[self._typed.owner(each.scope)])
+        }  # fmt: skip
+        return frozenset(chosen) | {each for each in found if not isinstance(each, Function)} if chosen else found
+
+    def _fit(self, scope: int, given: "list[Values]") -> int:
+        """Return how well a function takes what is *given*: 0 where it cannot."""
+        one, file = self._typed.scope(scope), self._typed.scope_file[scope]
+        params = one.params[1:] if one.params and one.params[0].name == RECEIVER else one.params
+        total = 1
+        for param, values in zip(params, given, strict=False):
+            declared = self._typed.of(file, param.type)
+            if param.star or not declared or not values:
+                total += _PERHAPS
+                continue
+            best = max(self._agree(value, each) for value in values for each in declared)
+            if best == _NOT:
+                return 0
+            total += best
+        return total
+
+    def _agree(self, value: Value, declared: Value) -> int:
+        """Return how well *value* is one of what is *declared*."""
+        if value == declared:
+            return _SAME
+        if isinstance(declared, External) and declared.path.rpartition(".")[2] in _OF_ALL:
+            return _PERHAPS
+        match value, declared:
+            case Instance(scope), Instance(wanted):
+                return _WIDER if wanted in self._typed.classes.order(scope) else _NOT
+            case Instance(scope), External():
+                order = self._typed.classes.order(scope)
+                outer = [each for each in order if isinstance(each, External)]
+                return _WIDER if declared in outer else _PERHAPS if outer else _NOT
+            case (Instance(), Constant()):
+                return _NOT
+            case Constant(text), _:
+                return self._literal(text.partition(":")[0], declared)
+            case Function(), Instance(wanted):
+                return _WIDER if "interface" in self._typed.scope(wanted).marks else _NOT
+            case Container(kind=kind), Container(kind=wanted_kind):
+                return _WIDER if kind == wanted_kind else _NOT
+            case _:
+                return self._loosely(value, declared)
+
+    def _literal(self, kind: str, declared: Value) -> int:
+        match declared:
+            case Constant(text):
+                wanted = text.partition(":")[0]
+                if wanted == kind:
+                    return _SAME
+                numbers = kind in _NUMBERS and wanted in _NUMBERS
+                return _WIDER if numbers and _NUMBERS.index(kind) < _NUMBERS.index(wanted) else _NOT
+            case External(path):
+                return _PERHAPS if path.rpartition(".")[2] in self.boxes.get(kind, ()) else _NOT
+            case _:
+                return _NOT
+
+    def _loosely(self, value: Value, declared: Value) -> int:
+        """Return how well something fits of which less is known."""
+        match value, declared:
+            case External(path), Instance() | Container() | Function():
+                return _NOT if _is_type(path) else _PERHAPS
+            case External(path), Constant(text):
+                name = path.rpartition(".")[2]
+                kinds = [kind for kind, boxes in self.boxes.items() if name in boxes]
+                return _PERHAPS if not _is_type(path) or text.partition(":")[0] in kinds else _NOT
+            case External(path), External(wanted):
+                return _NOT if _is_type(path) and self._is_final(wanted) else _PERHAPS
+            case Function(), Function():
+                return _WIDER
+            case Function() | Container() | Class(), Constant():
+                return _NOT
+            case (Container(), Instance() | Function()) | (Function(), Container()):
+                return _NOT
+            case Function() | Container(), External(wanted):
+                return _NOT if self._is_final(wanted) else _PERHAPS
+            case _:
+                return _PERHAPS
+
+    def _is_final(self, path: str) -> bool:
+        """Return whether nothing outside can be a *path* that is not said to be one."""
+        name = path.rpartition(".")[2]
+        return name == "Class" or any(
+            name in boxes and name not in {"Number", "CharSequence"} for boxes in self.boxes.values()
+        )
+
+
+def _is_type(path: str) -> bool:
+    """Return whether something outside that is called *path* is of that type, and not what a call of it gives."""
+    package, _, name = path.rpartition(".")
+    return name[:1].isupper() and not any(part[:1].islower() for part in _behind_type(package))
+
+
+def _behind_type(package: str) -> list[str]:
+    parts = package.split(".")
+    first = next((place for place, part in enumerate(parts) if part[:1].isupper()), len(parts))
+    return parts[first:]
