@@ -5,12 +5,20 @@ stemmed) and itself, lower-cased and without underscores (*retryafter*). Stopwor
 in code. One pass of a regular expression and one dictionary look-up a word: this runs over every byte of a repository.
 """
 
+import itertools
 import re
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _OTHER_PART = re.compile(r"[^\W\d_]+|\d+")  # outside ASCII, capitals do not tell parts
 _VOWEL = re.compile(r"[aeiouy]")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_JOINING = frozenset({
+    "a", "an", "and", "are", "as", "at", "be", "by", "do", "does", "for", "from", "how", "in", "into", "is",
+    "it", "its", "of", "on", "or", "that", "the", "this", "to", "use", "used", "using", "via", "what", "when",
+    "where", "which", "with",
+})  # fmt: skip
+_SHORTEST_JOINED = 3
 _LONGEST_WORD = 80  # longer ones are hashes and encoded data
 _LONGEST_PART = 32
 _LONGEST_NUMBER = 5
@@ -40,6 +48,14 @@ def tokenize(text: str) -> str:
 def query_tokens(text: str) -> list[str]:
     """Return the search tokens of a query, by the same rules."""
     return tokenize(text).split()
+
+
+def compounds(text: str) -> list[str]:
+    """Return what two neighbouring words of *text* are when written as one: *thread pool* is *threadpool* in code."""
+    words = [word.lower() for word in _LETTERS.findall(text)]
+    pairs = itertools.pairwise(words)
+    joined = [one + two for one, two in pairs if not {one, two} & _JOINING and min(len(one), len(two)) >= _SHORTEST_JOINED]
+    return [form for pair in joined for form in dict.fromkeys((pair, _singular(pair) if pair.endswith("s") else pair))]
 
 
 def stem(word: str) -> str:

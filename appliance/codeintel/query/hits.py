@@ -180,3 +180,5 @@ def _lowered(signals: Signals, place: int) -> Iterable[str]:
         yield "test file, lowered"
     if flags & FileFlags.EXAMPLE:
         yield "example, lowered"
+    if flags & FileFlags.LEGACY:
+        yield "older version, lowered"

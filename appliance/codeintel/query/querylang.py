@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.codeintel.parse.tokens import query_tokens
+from appliance.codeintel.parse.tokens import compounds, query_tokens
 from appliance.errors import InvalidInput, LimitExceeded
 
 Style = Literal["symbol", "prose"]
@@ -122,6 +122,8 @@ def _parsed(words: Sequence[str], phrases: Sequence[str], filters: Sequence[Filt
     if not tokens:
         raise InvalidInput("The query has no words.", remedy="Say what to look for: a name, words, or a question.")
     style, names = _names(text)
+    if style == "prose":
+        tokens = tuple(dict.fromkeys((*tokens, *compounds(text))))
     split = (tuple(query_tokens(phrase)) for phrase in phrases)
     return ParsedQuery(text, tokens, tuple(filter(None, split)), names, style, tuple(filters))
 

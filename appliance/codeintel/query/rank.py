@@ -3,6 +3,7 @@
 Ranks are never fused: what a score says about the distance between two candidates is lost in a rank.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from appliance.codeintel.source.base import FileFlags
 class Weights:
     """How much each signal and each rule counts. The defaults were measured best on repositories set apart for that."""
 
-    file_lexical: float = 0.5
+    file_lexical: float = 1.2
     latent: float = 0.2  # of the signals other than the vectors
     dense_prose: float = 0.4
     dense_symbol: float = 0.2
@@ -25,11 +26,15 @@ class Weights:
     named: float = 0.2
     coherence: float = 0.5
     stem: float = 0.15
+    stem_symbol: float = 1.0
     defines_symbol: float = 1.5
     defines_prose: float = 0.3
     test: float = 0.5
     example: float = 0.7
     doc: float = 0.7
+    legacy: float = 0.7
+    internal: float = 0.9  # for prose, as the one below: who asks for a name may mean one in there
+    header: float = 0.8
     saturation: float = 0.5
 
 
@@ -86,11 +91,23 @@ def _coherent(scores: Floats, files: npt.NDArray[np.int64], weight: float) -> Fl
 
 def _rules(scores: Floats, signals: Signals, query: ParsedQuery, weights: Weights) -> Floats:
     top = float(scores.max())
-    defines = weights.defines_symbol if query.style == "symbol" else weights.defines_prose
-    result = scores + top * (weights.stem * signals.stem + defines * signals.defines)
-    for flag, factor in ((FileFlags.TEST, weights.test), (FileFlags.EXAMPLE, weights.example), (FileFlags.DOC, weights.doc)):
+    symbol = query.style == "symbol"
+    defines = weights.defines_symbol if symbol else weights.defines_prose
+    stem = weights.stem_symbol if symbol else weights.stem
+    result = scores + top * (stem * signals.stem + defines * signals.defines)
+    for flag, factor in _lowered(weights, symbol=symbol):
         result = np.where(signals.flags & flag, result * factor, result)
     return result.astype(np.float32)
+
+
+def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[FileFlags, float]]:
+    yield FileFlags.TEST, weights.test
+    yield FileFlags.EXAMPLE, weights.example
+    yield FileFlags.DOC, weights.doc
+    yield FileFlags.LEGACY, weights.legacy
+    if not symbol:
+        yield FileFlags.INTERNAL, weights.internal
+        yield FileFlags.HEADER, weights.header
 
 
 def _saturated(scores: Floats, files: npt.NDArray[np.int64], factor: float) -> Ranking:

@@ -1,5 +1,6 @@
 """What is known of each candidate for a query: the numbers that both rankers, for searches and for packs, start from."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -44,7 +45,7 @@ class Signals:
     defines: Floats  # 1: defines a name of the query; less if only but for case, or only its last part; 0: does not
     named: Floats  # how much of the name of something that it defines is words of the query, for prose
     stem: Floats  # share of the words of the file's name that the query has
-    flags: npt.NDArray[np.uint8]  # of the file: test, example, …
+    flags: npt.NDArray[np.uint8]  # of the file: test, example, older version, …
     used: tuple[Signal, ...]
 
     def __len__(self) -> int:
@@ -86,7 +87,7 @@ def collect(
         defines=np.array([defining.get(int(i), 0.0) for i in ids], dtype=np.float32),
         named=named(generation, query, ids) if query.style == "prose" else nothing,
         stem=_stem(generation, query, files),
-        flags=generation.files.flags[files],
+        flags=_flags(generation, query, files),
         used=_used(top, latent, dense),
     )
 
@@ -187,6 +188,15 @@ def chunk_at(generation: Generation, *, file: int, line: int) -> int | None:
     first, last = generation.files.first_chunk[file : file + 2]
     inside = (generation.chunk_start[first:last] <= line) & (line <= generation.chunk_end[first:last])
     return int(first + inside.argmax()) if inside.any() else None
+
+
+def _flags(generation: Generation, query: ParsedQuery, files: Ids) -> npt.NDArray[np.uint8]:
+    distinct, place = np.unique(files, return_inverse=True)
+    asked = frozenset(re.findall(r"\w+", query.text.lower()))
+    flags: npt.NDArray[np.uint8] = generation.files.flags[distinct] | generation.standing.flags(
+        distinct.tolist(), asked=asked
+    )
+    return flags[place]
 
 
 def _stem(generation: Generation, query: ParsedQuery, files: Ids) -> Floats:

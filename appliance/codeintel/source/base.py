@@ -38,6 +38,9 @@ class FileFlags(IntFlag):
     VENDORED = 4
     GENERATED = 8
     DOC = 16
+    LEGACY = 32  # an older version of what stands beside it; this and those below are told by `store.standing`
+    INTERNAL = 64
+    HEADER = 128  # whose implementation stands beside it
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.layers import is_patched, open_tables
 from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
+from appliance.codeintel.store.standing import Standing
 from appliance.codeintel.store.symbols import Gone, SymbolRow, SymbolTable
 from appliance.errors import StoreCorrupt
 from appliance.ids import CommitId, GenerationId, RepoId
@@ -83,6 +84,7 @@ class Generation:
         self.chunk_file, self.chunk_start, self.chunk_end = chunks.file, chunks.start, chunks.end
         self.chunk_symbol_id = chunks.symbol  # -1: none
         self.dead = ~self.files.alive[self.chunk_file] if is_patched(folder) else np.zeros(0, dtype=np.bool_)
+        self.standing = Standing(self.files.paths)
         self.symbols = SymbolTable(self._db, self.files)
         self.lexical = LexicalIndex.open(folder / "lexical")
         if is_patched(folder):

@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 
 from appliance.codeintel.query.querylang import ParsedQuery, parse
 from appliance.codeintel.query.rank import Weights, fuse, rank
@@ -75,6 +76,22 @@ def test_a_definition_called_by_the_words_of_the_question_is_lifted() -> None:
     signals = _signals({"lexical": 10}, {"lexical": 9, "named": 1}, {"lexical": 1})
     assert _order(signals)[0] == 1
     assert _order(signals, named=0)[0] == 0
+
+
+def test_who_asks_for_a_name_means_the_file_of_that_name_more_than_a_mention() -> None:
+    signals = _signals({"lexical": 10}, {"lexical": 4, "stem": 1}, {"lexical": 1})
+    assert _order(signals, _SYMBOL)[0] == 1
+    assert _order(signals, _PROSE)[0] == 0
+
+
+@pytest.mark.parametrize("flag", [FileFlags.LEGACY, FileFlags.INTERNAL, FileFlags.HEADER])
+def test_what_stands_beside_something_better_comes_after_it(flag: FileFlags) -> None:
+    assert _order(_signals({"lexical": 10, "flags": flag}, {"lexical": 9.9}, {"lexical": 1}))[0] == 1
+
+
+@pytest.mark.parametrize("flag", [FileFlags.INTERNAL, FileFlags.HEADER])
+def test_who_asks_for_a_name_may_mean_one_that_is_internal(flag: FileFlags) -> None:
+    assert _order(_signals({"lexical": 10, "flags": flag}, {"lexical": 9.9}, {"lexical": 1}), _SYMBOL)[0] == 0
 
 
 def test_a_file_called_like_the_query_is_lifted() -> None:

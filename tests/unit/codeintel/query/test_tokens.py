@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.codeintel.parse.tokens import query_tokens, stem, tokenize
+from appliance.codeintel.parse.tokens import compounds, query_tokens, stem, tokenize
 
 _WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 
@@ -56,3 +56,13 @@ def test_camel_case_and_snake_case_never_differ(words: list[str]) -> None:
     if all(len(word) > 1 for word in words):  # single letters run together in capitals
         assert query_tokens(camel) == query_tokens("_".join(words))
     assert joined in query_tokens("_".join(words)) or len(words) == 1
+
+
+def test_neighbouring_words_are_also_looked_for_as_one() -> None:
+    assert compounds("thread pools and a work queue of type adapters") == [
+        "threadpools", "threadpool", "workqueue", "typeadapters", "typeadapter"
+    ]  # fmt: skip
+
+
+def test_words_that_join_others_and_very_short_ones_are_no_part_of_a_compound() -> None:
+    assert compounds("is it in the io of a b") == []

@@ -1,0 +1,88 @@
+"""What the paths of a repository say of a file by what stands beside it: an older version, something internal, a header."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from appliance.codeintel.source.base import FileFlags
+
+_OUTDATED: Final = frozenset({"legacy", "deprecated", "compat", "obsolete", "old"})
+_INTERNAL: Final = frozenset({"internal", "internals", "private"})
+_VERSION: Final = re.compile(r"v(\d{1,3})")
+_HEADERS: Final = frozenset({"h", "hh", "hpp", "hxx"})
+_SOURCES: Final = ("c", "cc", "cpp", "cxx", "m", "mm")
+_NAMESAKES: Final = 3  # files of a version that stand without it too, at least, and one in so many of them
+
+
+class Standing:
+    """Judges the files at *paths*, when it is first asked: nobody pays for it who does not rank."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._outdated: dict[str, str] | None = None
+        self._all: frozenset[str] = frozenset()
+
+    def flags(self, files: Iterable[int], *, asked: frozenset[str]) -> npt.NDArray[np.uint8]:
+        """Return for each of *files* its `FileFlags` of this kind.
+
+        An older version is none to who asks for it: one of the lower-case words *asked* begins with its folder's name.
+        """
+        if self._outdated is None:
+            self._all = frozenset(self._paths)
+            self._outdated = _outdated(self._paths)
+        known = cache(lambda folder: self._folder(folder, asked))
+        return np.array([known(self._paths[file].rpartition("/")[0]) | self._name(file) for file in files], dtype=np.uint8)
+
+    def _folder(self, folder: str, asked: frozenset[str]) -> int:
+        found, parts = FileFlags.NONE, folder.split("/")
+        for number, part in enumerate(parts, start=1):
+            name = (self._outdated or {}).get("/".join(parts[:number]), "")
+            if name and not any(word.startswith(name) for word in asked):
+                found |= FileFlags.LEGACY
+            if part.lower() in _INTERNAL or _hidden(part):
+                found |= FileFlags.INTERNAL
+        return found
+
+    def _name(self, file: int) -> int:
+        stem, _, ending = self._paths[file].rpartition(".")
+        if ending in _HEADERS and any(f"{stem}.{source}" in self._all for source in _SOURCES):
+            return FileFlags.HEADER
+        return FileFlags.INTERNAL if _hidden(self._paths[file].rpartition("/")[2]) else FileFlags.NONE
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _outdated(paths: Sequence[str]) -> dict[str, str]:
+    """Return the folders that hold an older version, each with its name in lower case.
+
+    One that says so; `v1` beside `v2`; and `v1` in a folder where the same files stand without a version.
+    """
+    found: dict[str, str] = {}
+    versions: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        parts = folder.split("/")
+        for number, part in enumerate(parts, start=1):
+            if part.lower() in _OUTDATED:
+                found["/".join(parts[:number])] = part.lower()
+            elif match := _VERSION.fullmatch(part):
+                versions["/".join(parts[: number - 1])]["/".join(parts[:number])] = int(match[1])
+    for around, folders in versions.items():
+        newest = max(folders.values())
+        for folder, version in folders.items():
+            if version < newest or _copied(folder, around, paths):
+                found[folder] = f"v{version}"
+    return found
+
+
+def _copied(folder: str, around: str, paths: Sequence[str]) -> bool:
+    inside = [path[len(folder) :] for path in paths if path.startswith(f"{folder}/")]
+    outside = Counter(path[len(around) :] for path in paths if path.startswith(f"{around}/" if around else ""))
+    beside = sum((path if around else path[1:]) in outside for path in inside)
+    return beside >= _NAMESAKES and beside * _NAMESAKES >= len(inside)
