@@ -22,6 +22,9 @@ class Metrics:
             registry=self.registry,
         )
         self.jobs = Gauge("skellig_jobs", "Jobs by state.", ["state"], registry=self.registry)
+        self.repos_in_error = Gauge(
+            "skellig_repos_in_error", "Repositories whose last attempt failed.", registry=self.registry
+        )
         self.http = Counter("skellig_http_requests", "HTTP requests.", ["method", "status"], registry=self.registry)
 
     def text(self) -> bytes:

@@ -101,6 +101,10 @@ class Remote:
         """Send *body* as JSON and return the answer, read as *kind*."""
         return _decode(self.raw("POST", path, body=body), kind)
 
+    def patch(self, path: str, kind: type[T], body: object) -> T:
+        """Send *body* as JSON, to change what stands at *path*, and return the answer, read as *kind*."""
+        return _decode(self.raw("PATCH", path, body=body), kind)
+
     def delete(self, path: str) -> None:
         """Delete what stands at *path*."""
         self.raw("DELETE", path)

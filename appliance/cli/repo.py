@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -18,6 +18,7 @@ from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
+from appliance.cli.repo_settings import kept, settings_of
 from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
 from appliance.codeintel.source.base import Reason
 from appliance.errors import Conflict, InvalidInput, NotFound
@@ -37,6 +38,8 @@ def command() -> None:
 @click.option("--name", help="What to call it; default: the folder's name.")
 @click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
+@kept
+@click.option("--check/--no-check", "checks", default=True, help="--no-check: keep it even if it cannot be read now.")
 @click.option(
     "--wait/--no-wait",
     "waits",
@@ -48,20 +51,26 @@ def command() -> None:
 @click.pass_obj
 def add(  # noqa: PLR0913 - one parameter an option
     flags: Flags,
+    /,
     *,
     path: Path,
     name: str | None,
     project: str,
     branch: str | None,
+    checks: bool,
     waits: bool,
     embeds: bool,
     as_json: bool,
+    **given: Value,
 ) -> None:
     """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made."""
     if name == "":
         raise InvalidInput("The name is empty.", remedy="Without --name it is the folder's.")
     with _remote(flags) as remote:
-        repo = _added(remote, path=path.absolute(), name=name, project=project, branch=branch)
+        new: dict[str, object] = {"path": str(path.absolute()), "project": project}
+        new |= {key: value for key, value in (("name", name), ("branch", branch)) if value}
+        new |= ({"settings": settings} if (settings := settings_of(given)) else {}) | ({} if checks else {"check": False})
+        repo = _added(remote, new)
         waits = waits or embeds
         if waits and repo.job is not None:
             job = wait(remote, repo.job, title=repo.name, quiet=as_json)
@@ -108,6 +117,8 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
         screen.print(summary(found))
         screen.print(Text(f"  project    {found.project_name}"))
         screen.print(Text(f"  source     {found.path}"))
+        for line in _kept(found):
+            screen.print(Text(f"  {line}"))
         if found.index is not None:
             languages = output.joined(list(found.index.languages.items()))
             screen.print(Text(f"  languages  {languages}"))
@@ -131,6 +142,26 @@ def refresh(flags: Flags, *, repo: str, waits: bool, as_json: bool) -> None:
             output.print_json(job)
             return
         output.screen().print(summary(remote.get(f"repos/{found.id}", Repo)))
+
+
+@command.command("set")
+@click.argument("repo")
+@click.option("--branch", help='Its own branch; "" for what HEAD names.')
+@kept
+@output.json_option
+@click.pass_obj
+def change(flags: Flags, /, *, repo: str, branch: str | None, as_json: bool, **given: Value) -> None:
+    """Change how REPO is kept, and index it so; what is not named stays, and what did not change is not parsed again."""
+    body = {"settings": settings_of(given)} | ({} if branch is None else {"branch": branch})
+    if body == {"settings": {}}:
+        raise InvalidInput("Nothing is to change.", remedy="`skellig repo set --help` names what can.")
+    with _remote(flags) as remote:
+        _, found = _asked(remote, repo)
+        changed = remote.patch(f"repos/{found.id}", Repo, body)
+        if as_json:
+            click.echo(msgspec.json.format(remote.raw("GET", f"repos/{found.id}"), indent=2))
+            return
+        output.screen().print(summary(changed))
 
 
 @command.command()
@@ -207,8 +238,23 @@ def _how(repo: Repo) -> Text:
 def _next(repo: Repo) -> str:
     if repo.next_attempt is None:
         return ""
-    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(repo.next_attempt))
-    return f" {output.counted(repo.failures, 'failure')} so far, next attempt after {at}."
+    rare = " In quarantine: it is tried once a day." if repo.state == "quarantined" else ""
+    return f" {output.counted(repo.failures, 'failure')} so far, next attempt after {_moment(repo.next_attempt)}.{rare}"
+
+
+def _moment(at: float | None) -> str:
+    return "never" if at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def _kept(repo: Repo) -> Iterator[str]:
+    """Yield how *repo* and its tracked branches are, and how it is kept, a line each."""
+    yield f"state      {repo.state}, last attempt {_moment(repo.last_attempt)}, last success {_moment(repo.last_success)}"
+    for branch in repo.branches:
+        indexed = f"{output.counted(branch.files, 'file')}, indexed {_moment(branch.indexed_at)}{_lag(branch.behind)}"
+        yield f"branch     {branch.name} {branch.commit[:10]}, {indexed}"
+    for name, value in msgspec.structs.asdict(repo.settings).items():
+        if value:
+            yield f"{name:<10} {' '.join(value) if isinstance(value, list) else value}"
 
 
 def _lag(behind: int | None) -> str:
@@ -225,21 +271,21 @@ def _work(job: Job) -> str:
     return f"{job.kind}: {made.phase}{share}"
 
 
-def _added(remote: Remote, *, path: Path, name: str | None, project: str, branch: str | None) -> Repo:
-    body = (
-        {"path": str(path), "project": project} | ({"name": name} if name else {}) | ({"branch": branch} if branch else {})
-    )
+def _added(remote: Remote, new: Mapping[str, object]) -> Repo:
+    project, path, branch = str(new["project"]), str(new["path"]), new.get("branch")
     if project != _DEFAULT:
         with contextlib.suppress(Conflict):  # it exists
             remote.raw("POST", "projects", body={"name": project})
     try:
-        return remote.post("repos", Repo, body)
+        return remote.post("repos", Repo, new)
     except Conflict:
-        known = next((r for r in remote.get("repos", list[Repo], project=project) if r.name == (name or path.name)), None)
-        if known is None or known.path != str(path) or (branch is not None and known.branch != branch):
+        name = new.get("name") or Path(path).name
+        known = next((each for each in remote.get("repos", list[Repo], project=project) if each.name == name), None)
+        if known is None or known.path != path or (branch is not None and known.branch != branch):
             raise
-        job = remote.post(f"repos/{known.id}/refresh", Job)
-        known.job = job
+        if "settings" in new:
+            return remote.patch(f"repos/{known.id}", Repo, {"settings": new["settings"]})
+        known.job = remote.post(f"repos/{known.id}/refresh", Job)
         return known
 
 

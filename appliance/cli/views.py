@@ -45,6 +45,27 @@ class Index(msgspec.Struct):
     behind: int | None
 
 
+class Branch(msgspec.Struct):
+    """A tracked branch, as far as it is indexed."""
+
+    name: str
+    commit: str
+    indexed_at: float
+    files: int
+    behind: int | None
+
+
+class RepoSettings(msgspec.Struct):
+    """How a repository is kept."""
+
+    branches: list[str] = []
+    include: list[str] = []
+    exclude: list[str] = []
+    schedule: str = ""
+    quiet: str = ""
+    watch: bool = False
+
+
 class Repo(msgspec.Struct):
     """A repository, what is indexed of it, and its newest job."""
 
@@ -60,6 +81,11 @@ class Repo(msgspec.Struct):
     job: Job | None
     failures: int = 0
     next_attempt: float | None = None
+    state: str = ""
+    last_attempt: float | None = None
+    last_success: float | None = None
+    settings: RepoSettings = msgspec.field(default_factory=RepoSettings)
+    branches: list[Branch] = []
 
 
 class LeftOut(msgspec.Struct):

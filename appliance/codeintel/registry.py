@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from appliance.base.clock import Clock
 from appliance.base.durable import make_directory, storage_errors
@@ -46,6 +47,10 @@ MIGRATIONS = (SCHEMA, FAILURES, SETTINGS)
 _LONGEST_NAME = 100
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
+_QUARANTINE_PAUSE_S = 24 * 3600.0
+QUARANTINE_AFTER = 10  # failures in a row
+
+RepoState = Literal["waiting", "ready", "error", "quarantined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,21 @@ class Repo:
     settings: RepoSettings = field(default_factory=RepoSettings)
 
     @property
+    def state(self) -> RepoState:
+        """How it is: ``quarantined`` after ten failures in a row, from when on it is tried once a day."""
+        if self.failures >= QUARANTINE_AFTER:
+            return "quarantined"
+        if self.error:
+            return "error"
+        return "waiting" if self.last_success is None else "ready"
+
+    @property
     def next_attempt(self) -> float | None:
         """The moment from which on a repo that failed is tried again by itself: each time twice as far off; else None."""
         if self.last_attempt is None or not self.failures:
             return None
+        if self.state == "quarantined":
+            return self.last_attempt + _QUARANTINE_PAUSE_S
         return self.last_attempt + min(_FIRST_PAUSE_S * (1 << min(self.failures - 1, 16)), _LONGEST_PAUSE_S)
 
 

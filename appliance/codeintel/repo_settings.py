@@ -7,6 +7,7 @@ import msgspec
 
 from appliance.base.paths import display
 from appliance.errors import InvalidInput
+from appliance.jobs.schedule import hours_of, schedule_of
 
 _MOST_PATTERNS: Final = 200
 _LONGEST_PATTERN: Final = 300
@@ -17,12 +18,16 @@ class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The settings of one repository. Nothing set: its own branch, every file, indexed when it is asked for.
 
     ``branches`` are patterns of branches (and, as ``refs/tags/v*``, tags) that are kept indexed beside its own; ``*`` fits
-    any characters. ``include`` and ``exclude`` are patterns of paths as .gitignore has them.
+    any characters. ``include`` and ``exclude`` are patterns of paths as .gitignore has them. It is indexed by the
+    ``schedule`` and, with ``watch``, when its files or refs change; neither within the ``quiet`` hours.
     """
 
     branches: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    schedule: str = ""
+    quiet: str = ""
+    watch: bool = False
 
     @property
     def selection(self) -> bytes:
@@ -43,6 +48,8 @@ def checked(settings: RepoSettings) -> RepoSettings:
                 shown = display(pattern[:40])
                 remedy = f"Patterns have 1 to {_LONGEST_PATTERN} characters, and no control characters."
                 raise InvalidInput(f"{shown!r} is no pattern of {name}.", remedy=remedy)
+    schedule_of(settings.schedule)
+    hours_of(settings.quiet)
     return settings
 
 

@@ -99,7 +99,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
             self.end_headers()
             self.wfile.write(encoded)
 
-        do_GET = do_POST = do_DELETE = answer  # noqa: N815 - the names that http.server calls
+        do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - the names that http.server calls
 
         def log_message(self, *args: object) -> None:
             """Say nothing."""

@@ -12,4 +12,5 @@ def metrics(services: Wired) -> Response[bytes]:
     counts = services.jobs.counts()
     for state in ("queued", "running", "done", "failed", "cancelled"):
         services.metrics.jobs.labels(state).set(counts.get(state, 0))
+    services.metrics.repos_in_error.set(sum(1 for repo in services.registry.repos() if repo.error))
     return Response(services.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -4,24 +4,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from litestar import Controller, delete, get, post
+from litestar import Controller, delete, get, patch, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from appliance import errors
 from appliance.api.problems import documented
-from appliance.api.schemas import (
+from appliance.api.repos import (
+    BranchOut,
     FileOut,
     IndexOut,
-    JobOut,
     LeftOutOut,
     LeftOutPage,
     RepoIn,
     RepoOut,
-    shown,
+    RepoPatch,
 )
+from appliance.api.schemas import JobOut, shown
 from appliance.base.paths import display
 from appliance.codeintel.citations import split_lines
 from appliance.codeintel.registry import Project, Repo
+from appliance.codeintel.repo_settings import RepoSettings
 from appliance.errors import ApplianceError, InvalidInput, NotFound
 from appliance.ids import CommitId
 from appliance.services import Services
@@ -59,7 +61,14 @@ class RepoController(Controller):
         if not data.path.startswith("/"):
             raise InvalidInput("The path is not absolute.", remedy="Give the whole path of the repository.")
         project = _project(services, data.project)
-        repo = services.registry.add_repo(project.id, Path(data.path), name=data.name, branch=data.branch)
+        repo = services.registry.add_repo(
+            project.id,
+            Path(data.path),
+            name=data.name,
+            branch=data.branch,
+            settings=data.settings.over(RepoSettings()),
+            probe=data.check_now,
+        )
         services.index(repo.id)
         return _whole(services, repo)
 
@@ -67,6 +76,21 @@ class RepoController(Controller):
     def repo(self, repo: Which, services: Wired) -> RepoOut:
         """Return the repo, what is indexed of it, and its newest job."""
         return _whole(services, services.registry.repo(repo))
+
+    @patch(
+        "/{repo:str}",
+        summary="Change how a repository is kept",
+        status_code=202,
+        responses=documented(errors.NotFound),
+        sync_to_thread=True,
+    )
+    def change(self, repo: Which, data: JSONBody[RepoPatch], services: Wired) -> RepoOut:
+        """Change its branch or settings and queue an index that goes by them; what did not change is not parsed again."""
+        known = services.registry.repo(repo)
+        branch = known.branch if data.branch is None else data.branch or None
+        changed = services.registry.change_repo(known.id, branch=branch, settings=data.settings.over(known.settings))
+        services.index(changed.id)
+        return _whole(services, changed)
 
     @delete("/{repo:str}", summary="Remove a repository", responses=documented(errors.NotFound), sync_to_thread=True)
     def remove(self, repo: Which, services: Wired) -> None:
@@ -137,18 +161,24 @@ def _project(services: Services, which: str) -> Project:
 
 
 def _whole(services: Services, repo: Repo) -> RepoOut:
+    index, branches = None, []
     try:
         info = services.generations.published(repo.id).info
         index = IndexOut.of(info, behind=services.generations.freshness(repo.id).behind)
+        branches = [_branch(services, repo, branch) for branch in services.generations.branches(repo.id) if branch]
     except NotFound:
-        index = None
+        pass
     except ApplianceError as exc:  # a damaged index is this repo's trouble, not that of the list
-        index = None
         repo = replace(repo, error=exc.code, message=exc.message, remedy=exc.remedy)
     jobs = services.jobs.list(key=repo.id, limit=5)
     at_work = sorted((job for job in jobs if not job.ended), key=lambda job: job.state != "running")
     project = services.registry.project(repo.project)
-    return RepoOut.of(repo, project=project, index=index, job=next(iter([*at_work, *jobs]), None))
+    return RepoOut.of(repo, project=project, index=index, branches=branches, job=next(iter([*at_work, *jobs]), None))
+
+
+def _branch(services: Services, repo: Repo, branch: str) -> BranchOut:
+    info = services.generations.published(repo.id, branch).info
+    return BranchOut.of(branch, info, behind=services.generations.freshness(repo.id, branch).behind)
 
 
 def _file(services: Services, repo: Repo, *, path: str, commit: CommitId, lines: tuple[int, int | None]) -> FileOut:

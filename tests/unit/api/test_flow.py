@@ -258,6 +258,30 @@ def test_projects_keep_apart_what_they_hold(client: Client) -> None:
     assert client.get("/api/v1/search", params={"q": "verify", "project": "other", "repo": "shop"}).status_code == 404
 
 
+def test_how_a_repository_is_kept_can_be_changed_member_by_member(client: Client, tmp_path: Path) -> None:
+    code = make_repo(tmp_path, {"a.py": "a = 1\n", "vendor/b.py": "b = 1\n", "c.js": "c = 1\n"}, name="kept")
+    commit(code, {"old.py": "old = 1\n"}, branch="release/1")
+    body = {"path": str(code), "settings": {"exclude": ["*.js"], "schedule": "daily"}}
+    added = client.post("/api/v1/repos", json=body).json()
+    assert (added["settings"]["exclude"], added["settings"]["schedule"]) == (["*.js"], "daily")
+
+    address = f"/api/v1/repos/{added['id']}"
+    changed = client.patch(address, json={"settings": {"branches": ["release/*"], "watch": True}})
+    assert changed.status_code == 202
+    settle(client)
+    now = client.get(address).json()
+    assert now["settings"] == {
+        "branches": ["release/*"], "include": [], "exclude": ["*.js"], "schedule": "daily", "quiet": "", "watch": True,
+    }  # fmt: skip
+    assert [(each["name"], each["behind"]) for each in now["branches"]] == [("release/1", 0)]
+    assert (now["state"], now["index"]["left_out"]) == ("ready", {"excluded": 1, "vendored": 1})
+
+    refused = client.patch(address, json={"settings": {"schedule": "now and then"}})
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_input")
+    assert client.get(address).json()["settings"] == now["settings"]
+    client.delete(address)
+
+
 def test_a_removed_repo_is_gone_from_everywhere(client: Client, tmp_path: Path) -> None:
     path = make_repo(tmp_path, {"gone.py": "def soon_gone():\n    return 0\n"}, name="gone")
     repo = client.post("/api/v1/repos", json={"path": str(path)}).json()

@@ -49,6 +49,44 @@ def test_adding_to_a_project_makes_it_where_it_is_new(appliance: ScriptedServer,
     ]
 
 
+def test_adding_says_how_it_is_to_be_kept_and_a_change_only_what_is_named(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies |= {
+        "POST /api/v1/repos": Reply(REPO, status=202),
+        "GET /api/v1/repos/shop": Reply(REPO),
+        "PATCH /api/v1/repos/repo_1": Reply(REPO, status=202),
+    }
+    added = line("repo", "add", "/srv/shop", "--track", "release/*", "--track", "main", "--watch", "--no-check")
+    changed = line("repo", "set", "shop", "--exclude", "", "--schedule", "every 15m", "--branch", "")
+    assert (added.status, changed.status) == (0, 0)
+    bodies = [json.loads(asked.body) for asked in appliance.asked if asked.method in {"POST", "PATCH"}]
+    assert bodies == [
+        {
+            "path": "/srv/shop", "project": "default", "check": False,
+            "settings": {"branches": ["release/*", "main"], "watch": True},
+        },
+        {"branch": "", "settings": {"exclude": [], "schedule": "every 15m"}},
+    ]  # fmt: skip
+
+
+def test_a_change_of_nothing_is_refused(appliance: ScriptedServer, line: Line) -> None:
+    ran = line("repo", "set", "shop")
+    assert (ran.status, appliance.asked) == (2, [])
+    assert "--help" in ran.err
+
+
+def test_a_repository_is_shown_with_its_branches_its_state_and_how_it_is_kept(appliance: ScriptedServer, line: Line) -> None:
+    branch = {"name": "release/1", "commit": "d" * 40, "indexed_at": 0.0, "files": 3, "behind": 2}
+    more = {"branches": [branch], "settings": {"branches": ["release/*"], "quiet": "22:00-06:00"}, "state": "quarantined"}
+    failed = {"error": "not_found", "message": "It is gone.", "failures": 10, "next_attempt": 1.0}
+    appliance.replies["GET /api/v1/repos/shop"] = Reply(INDEXED | more | failed)
+    shown = " ".join(line("repo", "show", "shop").out.split())
+    for said in (
+        "branch release/1 dddddddddd, 3 files, indexed", "2 commits behind", "quiet 22:00-06:00", "state quarantined",
+        "In quarantine: it is tried once a day.",
+    ):  # fmt: skip
+        assert said in shown
+
+
 def test_waiting_for_vectors_follows_the_embedding_after_the_index(appliance: ScriptedServer, line: Line) -> None:
     embed = JOB | {"id": "job_2", "kind": "embed", "state": "running"}
     whole = INDEX | {"vectors": 1.0, "left_out": {}}

@@ -4,16 +4,18 @@ import msgspec
 import pytest
 from pydantic import BaseModel
 
-from appliance.api import answers, found, schemas
+from appliance.api import answers, found, repos, schemas
 from appliance.cli import views
 
 PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
     (views.Progress, schemas.ProgressOut),
     (views.Job, schemas.JobOut),
-    (views.Index, schemas.IndexOut),
-    (views.Repo, schemas.RepoOut),
-    (views.LeftOut, schemas.LeftOutOut),
-    (views.LeftOutPage, schemas.LeftOutPage),
+    (views.Index, repos.IndexOut),
+    (views.Repo, repos.RepoOut),
+    (views.Branch, repos.BranchOut),
+    (views.RepoSettings, repos.RepoSettingsOut),
+    (views.LeftOut, repos.LeftOutOut),
+    (views.LeftOutPage, repos.LeftOutPage),
     (views.Fresh, schemas.FreshnessOut),
     (views.Hit, found.HitOut),
     (views.Results, found.SearchOut),
