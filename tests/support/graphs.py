@@ -24,7 +24,7 @@ def solved(files: Mapping[str, str], family: Family = PYTHON) -> Solver:
 
 
 def _flow(path: str, source: bytes) -> Flow:
-    language = language_of(path)
+    language = language_of(path, source)
     return FRONT_ENDS[language](grammar(language).parser.parse(source).root_node, source)
 
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.codeintel.flow import Flow
+from appliance.codeintel.resolve.c import C as CEvaluator
+from appliance.codeintel.resolve.c_solve import CSolver
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.go import Go, GoUnits
+from appliance.codeintel.resolve.includes import CUnits
 from appliance.codeintel.resolve.javascript import JavaScript
 from appliance.codeintel.resolve.jvm import Jvm
 from appliance.codeintel.resolve.modules import Finder, Modules
@@ -36,5 +39,6 @@ JAVASCRIPT: Final = Family(
 )
 GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
 JVM: Final = Family(("java",), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
-FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, JVM)
+C: Final = Family(("c", "cpp"), lambda paths, flows, _: CUnits(paths, flows), CEvaluator, CSolver)
+FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, JVM, C)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from appliance.codeintel.flow import Op
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.classes import Classes
 from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Order, Value
@@ -32,9 +33,9 @@ class Members(Classes):
     def prepare(self) -> None:
         """Find out which scopes add to which types, and what inherits from what, before anything is solved."""
         scopes = [number for number in range(len(self._typed.scope_file)) if self._typed.scope(number).kind == "class"]
-        for number in scopes:
-            if EXTENDS in self._typed.scope(number).marks:
-                self._extend(number)
+        adding = [number for number in scopes if EXTENDS in self._typed.scope(number).marks]
+        for number in sorted(adding, key=self._has_types, reverse=True):
+            self._extend(number)
         for number in scopes:
             if number not in self._whole:
                 for base in self._bases(number):
@@ -42,6 +43,15 @@ class Members(Classes):
                         self._below[base].append(number)
                 for name in self._names(number):
                     self._having[name].append(number)
+
+    def _has_types(self, number: int) -> bool:
+        """Return whether *number* adds a type, which others can add to in their turn."""
+        file, names = self._typed.scope_file[number], self._typed.scope(number).names
+        terms = self._typed.flows[file].terms
+        return any(term and terms[term].op == Op.DEF and self._is_class(file, terms[term].a) for term in names.values())
+
+    def _is_class(self, file: int, scope: int) -> bool:
+        return self._typed.flows[file].scopes[scope].kind == "class"
 
     def _extend(self, number: int) -> None:
         added = self._typed.of(self._typed.scope_file[number], self._typed.scope(number).bases[0])

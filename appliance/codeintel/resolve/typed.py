@@ -63,6 +63,7 @@ class TypedEvaluator(Evaluator):
 
     calls_as: ClassVar[type[TypedCalls]] = TypedCalls
     containers_as: ClassVar[type[TypedContainers]] = TypedContainers
+    members_as: ClassVar[type[Members]] = Members
     virtual: ClassVar[bool] = False  # whether a method of any type can be overridden by a type that inherits from it
     overloads: ClassVar[bool] = False  # whether methods of a name leave others in sight that are inherited
     structural: ClassVar[bool] = False  # whether whatever has the methods of an interface implements it
@@ -73,7 +74,7 @@ class TypedEvaluator(Evaluator):
     def __init__(self, flows: Sequence[Flow], modules: Units) -> None:
         super().__init__(flows, modules)
         self.units = modules
-        self.classes: Members = Members(self)
+        self.classes: Members = self.members_as(self)
         self.containers: TypedContainers = self.containers_as(self)
         self.calls: TypedCalls = self.calls_as(self)
         self._declaring: dict[tuple[str, str], list[int]] = defaultdict(list)  # module scopes by unit and name

@@ -80,24 +80,27 @@ class TypedSolver(Solver):
 
     def _store(self, file: int, base: int, name: str, key: int, values: Values) -> None:
         for value in self._typed.of(file, base):
-            match value:
-                case Instance(scope) | Class(scope) if name:
-                    holder = self._typed.classes.declaring(scope, name)
-                    declared = self._typed.classes.own(holder, name, Instance(holder))
-                    self._learn(("attribute", holder, name), values, declared, is_declared=bool(declared))
-                case Package() if name:
-                    self._store_in(value, name, values)
-                case Instance(scope) if not self._typed.underlying(value):
-                    self._store_at(file, scope, key, values)
-                case Instance():
-                    self._typed.calls.fill(self._typed.underlying(value), values)
-                case Container(term) if not name and not self._typed.containers.item(value, {ANY}):
-                    for each in self._typed.containers.keys(self._typed.of(file, key)) if key else {ANY}:
-                        self._typed.calls.put(term, each, values)
-                case Container() if not name:
-                    self._typed.calls.fill(frozenset((value,)), values)
-                case _:
-                    pass
+            self._store_one(file, value, name, key, values)
+
+    def _store_one(self, file: int, value: Value, name: str, key: int, values: Values) -> None:
+        match value:
+            case Instance(scope) | Class(scope) if name:
+                holder = self._typed.classes.declaring(scope, name)
+                declared = self._typed.classes.own(holder, name, Instance(holder))
+                self._learn(("attribute", holder, name), values, declared, is_declared=bool(declared))
+            case Package() if name:
+                self._store_in(value, name, values)
+            case Instance(scope) if not self._typed.underlying(value):
+                self._store_at(file, scope, key, values)
+            case Instance():
+                self._typed.calls.fill(self._typed.underlying(value), values)
+            case Container(term) if not name and not self._typed.containers.item(value, {ANY}):
+                for each in self._typed.containers.keys(self._typed.of(file, key)) if key else {ANY}:
+                    self._typed.calls.put(term, each, values)
+            case Container() if not name:
+                self._typed.calls.fill(frozenset((value,)), values)
+            case _:
+                pass
 
     def _store_at(self, file: int, scope: int, key: int, values: Values) -> None:
         """Let the field of *scope* that stands at the place *key* hold *values*."""

@@ -69,3 +69,15 @@ GO: Final = Words(
     }),
     teaches=frozenset({"builtin.append"}),
 )  # fmt: skip
+
+C: Final = Words(
+    constructor="new()",
+    iterator="begin",
+    following="operator*",
+    builtins="",
+    common=_EVERYWHERE | frozenset({
+        "add", "append", "at", "back", "begin", "c_str", "clear", "count", "data", "empty", "end", "erase", "find", "first",
+        "front", "get", "init", "insert", "length", "lock", "name", "next", "push_back", "remove", "reset", "second", "set",
+        "size", "str", "swap", "type", "unlock", "update", "value", "what",
+    }),
+)  # fmt: skip

@@ -18,7 +18,7 @@ from appliance.codeintel.store.symbols import Gone
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
-GRAPH_RECIPE: Final = f"3/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
+GRAPH_RECIPE: Final = f"4/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
 
 
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):

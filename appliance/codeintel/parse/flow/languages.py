@@ -6,6 +6,8 @@ from typing import Final
 from tree_sitter import Node
 
 from appliance.codeintel.flow import Flow
+from appliance.codeintel.parse.flow.c import c_flow
+from appliance.codeintel.parse.flow.cpp import cpp_flow
 from appliance.codeintel.parse.flow.go import go_flow
 from appliance.codeintel.parse.flow.java import java_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
@@ -16,4 +18,6 @@ FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     **dict.fromkeys(("javascript", "typescript", "tsx"), javascript_flow),
     "go": go_flow,
     "java": java_flow,
+    "c": c_flow,
+    "cpp": cpp_flow,
 }

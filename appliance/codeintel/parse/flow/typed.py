@@ -38,6 +38,16 @@ class TypedBuilder(Builder):
         """Return whether *term* can be no function: a literal, an instance, a container."""
         return self._rows[term][0] in {Op.UNKNOWN, Op.CONST, Op.INSTANCE, Op.MAKE}
 
+    def type_of(self, term: int) -> int:
+        """Return the type that *term* is shown to be an instance of, or UNKNOWN."""
+        op, kind, *_ = self._rows[term]
+        return kind if op == Op.INSTANCE else UNKNOWN
+
+    def parameter_of(self, term: int) -> int:
+        """Return the scope whose parameter *term* is, or -1."""
+        op, scope, *_ = self._rows[term]
+        return scope if op == Op.PARAM else -1
+
     def _holder(self, scope: int, name: str) -> int:
         at = scope
         while (one := self.scopes[at]).kind != "module":
@@ -152,7 +162,7 @@ class Typed(ABC):
     def declare(self, name: str, term: int) -> None:
         """Let *name* be a variable of this block that holds *term*: an instance of its type, or else what it begins with."""
         bound = self.builder.scopes[self.scope].bound
-        own = f"{name}@{len(bound)}" if name in bound else name
+        own = f"{name}@{len(bound)}"  # behind its block the name alone means another thing again
         may_change = self.builder.is_open(term)
         self.block.names[name] = Variable(self.scope, own, UNKNOWN if may_change else term)
         self.builder.bind(self.scope, own, term)
