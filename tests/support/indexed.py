@@ -36,6 +36,7 @@ class Indexed:
             connect(self.paths.global_db, migrations=MIGRATIONS), paths=self.paths, limits=self.limits, clock=self.clock
         )
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
+        self._indexer = Indexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
         known = {project.name: project for project in self.registry.projects()}
         self.project: ProjectId = (known.get("default") or self.registry.add_project("default")).id
 
@@ -58,8 +59,7 @@ class Indexed:
 
     def index(self, repo: Repo) -> GenerationInfo:
         """Index the newest state of *repo*."""
-        indexer = Indexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
-        return indexer.index(repo.id, progress=_silent, check=_go_on)
+        return self._indexer.index(repo.id, progress=_silent, check=_go_on)
 
     def embed(self, repo: Repo, embedder: Embedder) -> int:
         """Fill the vectors of *repo*'s generation; not from within an event loop."""
@@ -72,6 +72,7 @@ class Indexed:
 
     def close(self) -> None:
         """Close databases and sources."""
+        self._indexer.close()
         self.generations.close()
         self.registry.close()
 

@@ -83,7 +83,7 @@ class IndexBench:
     def file_set(self, repo: Repo, branch: str = "") -> set[tuple[str, str]]:
         """Return path and blob of every file of the published generation of *branch*."""
         files = self.generation(repo, branch).files
-        return set(zip(files.paths, files.blobs, strict=True))
+        return {(path, files.blobs[number]) for path, number in files.by_path.items()}
 
     def folders(self, repo: Repo) -> set[str]:
         """Return what stands in the generations folder of *repo*'s project."""
@@ -94,5 +94,6 @@ class IndexBench:
         return CodeStore(self.paths.project(repo.project))
 
     def close(self) -> None:
+        self.indexer.close()
         self.generations.close()
         self.registry.close()

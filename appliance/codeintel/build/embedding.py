@@ -20,9 +20,9 @@ from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.matrix import VectorState, quantise
+from appliance.codeintel.store.matrix import VectorMatrix, VectorState, matrix_folder, quantise
 from appliance.codeintel.store.vectors import VectorStore
-from appliance.errors import NotFound
+from appliance.errors import NotFound, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
 
 _BATCH = 16  # texts: somebody who waits for an answer waits for one batch at most
@@ -95,7 +95,9 @@ class VectorFiller:
         while (published := work.published()).folder != filled:
             filled = published.folder
             generation = Generation(store.paths.generations / filled, store.info(published.generation))
-            matrix = GrowingMatrix(generation, vectors, store, model=embedder.model, dimensions=embedder.dimensions)
+            model, dimensions = embedder.model, embedder.dimensions
+            former = _former(store, generation, model=model, dimensions=dimensions)
+            matrix = GrowingMatrix(generation, vectors, store, model=model, dimensions=dimensions, former=former)
             matrix.reuse()
             matrix.save()
             embedded += self._grow(matrix, generation, work)
@@ -120,6 +122,19 @@ class VectorFiller:
         finally:
             matrix.save()
         return embedded
+
+
+def _former(store: CodeStore, generation: Generation, *, model: str, dimensions: int) -> VectorMatrix | None:
+    """Return the vectors that *generation* has by now, None if it has none that can be used."""
+    row = store.matrix(generation.folder.name)
+    if row is None or row.model != model:
+        return None
+    try:
+        matrix = VectorMatrix.open(matrix_folder(generation.folder, row.serial), model=model)
+    except StoreCorrupt:  # they are stored elsewhere too
+        return None
+    fits = matrix.rows.shape[1] == dimensions and len(matrix.state) <= len(generation.chunk_file)
+    return matrix if fits else None
 
 
 def _embed(matrix: GrowingMatrix, batch: list[ChunkText], engine: PatientEmbedder) -> int:

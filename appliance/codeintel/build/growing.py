@@ -16,11 +16,34 @@ _WITHOUT = FileFlags.TEST | FileFlags.VENDORED  # found by their words; vectors 
 _KEPT = 2  # matrices: the published one, and the former for a reader that is about to open it
 
 
+def states(generation: Generation, former: VectorMatrix | None) -> npt.NDArray[np.uint8]:
+    """Return the state of each chunk of *generation*, given the vectors of *former*, made for it or for what it patches."""
+    state = np.zeros(len(generation.chunk_file), dtype=np.uint8)
+    state[(generation.files.flags & _WITHOUT)[generation.chunk_file] != 0] = VectorState.SKIPPED
+    state[: len(generation.dead)][generation.dead] = VectorState.DEAD
+    if former is not None:
+        known = state[: len(former.state)]
+        taken = (known == VectorState.PENDING) & (former.state == VectorState.PRESENT)
+        taken |= (known == VectorState.PENDING) & (former.state == VectorState.FAILED)
+        known[taken] = former.state[taken]
+    return state
+
+
 class GrowingMatrix:
-    """Vectors by chunk of *generation*, and those of them that are not stored yet. Used by one thread."""
+    """Vectors by chunk of *generation*, and those of them that are not stored yet. Used by one thread.
+
+    It begins with those of *former*, the matrix that the generation has so far.
+    """
 
     def __init__(
-        self, generation: Generation, vectors: VectorStore, store: CodeStore, *, model: str, dimensions: int
+        self,
+        generation: Generation,
+        vectors: VectorStore,
+        store: CodeStore,
+        *,
+        model: str,
+        dimensions: int,
+        former: VectorMatrix | None = None,
     ) -> None:
         chunks = len(generation.chunk_file)
         self._generation = generation
@@ -29,18 +52,22 @@ class GrowingMatrix:
         self._model = model
         self._rows = np.zeros((chunks, dimensions), dtype=np.int8)
         self._scale = np.zeros(chunks, dtype=np.float32)
-        self._state = np.zeros(chunks, dtype=np.uint8)
-        self._state[(generation.files.flags & _WITHOUT)[generation.chunk_file] != 0] = VectorState.SKIPPED
+        self._state = states(generation, former)
+        self._state[self._state == VectorState.FAILED] = VectorState.PENDING
+        if former is not None:
+            self._rows[: len(former.rows)] = former.rows
+            self._scale[: len(former.scale)] = former.scale
         self._files = defaultdict[str, list[int]](list)
-        for file in range(len(generation.files)):
+        for file in generation.files.numbers:
             self._files[generation.vector_key(file)].append(file)
         self._unstored: list[tuple[str, int, int]] = []  # key, ordinal, chunk
 
     def reuse(self) -> int:
-        """Take over every stored vector that fits, and return how many chunks have one now."""
-        for batch in self._vectors.read():
+        """Take over every stored vector that fits where one is lacking, and return how many chunks have one now."""
+        lacking = {self._place_of(chunk)[0] for chunk in np.flatnonzero(self._state == VectorState.PENDING).tolist()}
+        for batch in self._vectors.read(lacking):
             for index, (key, ordinal) in enumerate(zip(batch.keys, batch.ordinals, strict=True)):
-                if key in self._files:
+                if key in lacking:
                     self._place(key, ordinal, batch.rows[index], float(batch.scale[index]))
         return self.count(VectorState.PRESENT)
 
@@ -75,7 +102,7 @@ class GrowingMatrix:
     @property
     def wanted(self) -> int:
         """How many chunks are meant to have a vector."""
-        return len(self._state) - self.count(VectorState.SKIPPED)
+        return len(self._state) - self.count(VectorState.SKIPPED) - self.count(VectorState.DEAD)
 
     @property
     def unstored(self) -> int:

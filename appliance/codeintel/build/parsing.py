@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
 from appliance.base.clock import Clock
@@ -16,6 +17,8 @@ from appliance.config import Index
 from appliance.ids import BlobId
 
 _COMMIT_ROWS = 200
+_FEW = 300  # blobs
+_AT_ONCE = 20  # of them in memory
 _COMMIT_S = 1.0  # a killed process loses at most this much work
 
 
@@ -32,7 +35,7 @@ class _Tally:
 
 
 class FactFinder:
-    """Finds the facts of every blob in *staging* that has none made by *recipe*."""
+    """Finds the facts of every blob in *staging* that has none made by *recipe*, with processes of *pool* or of its own."""
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class FactFinder:
         limits: Index,
         recipe: str,
         clock: Clock,
+        pool: ParserPool | None = None,
     ) -> None:
         self._staging = staging
         self._store = store
@@ -51,6 +55,7 @@ class FactFinder:
         self._recipe = recipe
         self._trying = tried_under(limits, recipe=recipe)
         self._clock = clock
+        self._pool = pool
         self._rows: list[BlobRow] = []
         self._waiting: dict[BlobId, str] = {}  # handed to the pool: hint by blob
         self._unreadable: list[BlobId] = []
@@ -66,14 +71,16 @@ class FactFinder:
         tally = _Tally(last_commit=self._clock.monotonic())
         if not missing:
             return 0
-        pool = ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits)
-        try:
+        with self._opened() as pool:
             while missing:
                 self._pass(pool, tally, total=tally.done + missing, progress=progress, check=check)
                 missing = self._staging.find_missing(recipe=self._recipe)
-        finally:
-            pool.close()
         return tally.parsed
+
+    def _opened(self) -> AbstractContextManager[ParserPool]:
+        if self._pool is not None:
+            return nullcontext(self._pool)
+        return closing(ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits))
 
     def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
         progress("parse", tally.done, total)
@@ -97,11 +104,19 @@ class FactFinder:
     def _tasks(self) -> Iterator[BlobTask]:
         for batch in self._staging.missing():
             wanted = {item.blob: item for item in batch}
-            for blob, content in self._source.read(list(wanted)):
+            for blob, content in self._contents(list(wanted)):
                 task = self._judged(wanted.pop(blob), content)
                 if task is not None:
                     yield task
             self._unreadable += wanted
+
+    def _contents(self, blobs: list[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        """Read *blobs*; a few through the processes that are there, since to start some takes longer."""
+        if len(blobs) > _FEW:
+            yield from self._source.read(blobs)
+            return
+        for start in range(0, len(blobs), _AT_ONCE):
+            yield from self._source.blobs(blobs[start : start + _AT_ONCE]).items()
 
     def _judged(self, item: Missing, content: bytes) -> BlobTask | None:
         refusal = judge_content(item.path, content, limits=self._limits)

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from appliance.base.paths import DataPaths, display
 from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.parsing import FactFinder, tried_under
+from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
@@ -25,7 +27,7 @@ from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags
 from appliance.codeintel.source.rules import Rules, rules_of, selected
-from appliance.codeintel.source.walk import survey
+from appliance.codeintel.source.walk import judged, survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
@@ -73,6 +75,11 @@ class Indexer:
         self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
+        self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock)
+
+    def close(self) -> None:
+        """End the processes that are kept for the next index."""
+        self._patcher.close()
 
     def index(self, repo: RepoId, *, progress: Progress, check: Check, hint: Changed | None = None) -> GenerationInfo:
         """Publish a generation of the newest state of *repo*'s own branch and return what it holds; then of those tracked.
@@ -127,6 +134,12 @@ class Indexer:
         """Publish a generation of *snapshot* in its *place*."""
         recipe = self._recipe + selected(place.repo.settings) + _beside(source.left_out(snapshot))
         info = self._reused(store, place, snapshot, recipe)
+        if info is not None:
+            return info
+        rules = rules_of(source, snapshot, place.repo.settings)
+        judging = partial(judged, limits=self._limits, rules=rules)
+        work = Work(store, source, place.repo, place.branch, snapshot, recipe, judging)
+        info = self._patcher.patch(work, progress=progress, check=check)
         return info or self._built(store, source, place, snapshot, recipe=recipe, progress=progress, check=check)
 
     def _others(
@@ -185,7 +198,7 @@ class Indexer:
     def _may_go_better(self, store: CodeStore, generation: Generation) -> bool:
         """Return whether the same tree may give more now: a file could not be read, or is worth another try."""
         files, unsure = generation.files, store.unsure(limits=self._trying)
-        return "unreadable" in generation.info.left_out or not unsure.isdisjoint(zip(files.blobs, files.hints, strict=True))
+        return generation.lacks_blobs() or not unsure.isdisjoint(zip(files.blobs, files.hints, strict=True))
 
     def _built(
         self,
@@ -296,7 +309,7 @@ def _mend_vectors(store: CodeStore, folder: str, like: GenerationInfo) -> None:
         return
     try:
         matrix = VectorMatrix.open(matrix_folder(store.paths.generations / folder, row.serial), model=row.model)
-        if len(matrix.state) == like.chunks:
+        if like.patches or len(matrix.state) == like.chunks:
             return
     except StoreCorrupt:
         _log.warning("index.vectors_unreadable", folder=folder)

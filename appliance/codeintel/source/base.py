@@ -84,6 +84,15 @@ class LeftOut:
     beside: bool = False  # it is no file of the tree: the source left it out itself
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What stands at ``path`` now, None if nothing does. ``was``: something stood there before."""
+
+    path: str
+    entry: Entry | None
+    was: bool
+
+
 class Source(Protocol):
     """Where code comes from. Every method may be called from any thread."""
 
@@ -104,6 +113,12 @@ class Source(Protocol):
 
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of *snapshot*, sorted by path as git sorts it; links and submodules too."""
+
+    def changes(self, before: str, snapshot: Snapshot, *, most: int) -> list[Change]:
+        """Return what *snapshot* has otherwise than the tree *before*, in the order of paths.
+
+        Raise `LimitExceeded` for more than *most* files, `MalformedContent` where it cannot be told for sure.
+        """
 
     def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
         """Yield what stands beside the entries but was not taken in. A git repository has none."""

@@ -8,7 +8,7 @@ import hashlib
 import re
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -136,6 +136,22 @@ class Objects:
             except BaseException:
                 self._content.drop()
                 raise
+
+    def sizes(self, blobs: Sequence[BlobId]) -> dict[str, int]:
+        """Return the sizes of those of *blobs* that are there."""
+        found: dict[str, int] = {}
+        with self._check.lock:
+            try:
+                child = self._check.get()
+                for start in range(0, len(blobs), _WINDOW):
+                    window = blobs[start : start + _WINDOW]
+                    child.write("".join(f"{blob}\n" for blob in window).encode())
+                    infos = (_info(child.until(b"\n")) for _ in window)
+                    found |= {info.id: info.size for info in infos if info is not None and info.type == "blob"}
+            except BaseException:
+                self._check.drop()
+                raise
+        return found
 
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the content of *blobs* in their order; leave out what is missing, damaged, over the limit or no blob."""

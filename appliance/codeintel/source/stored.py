@@ -7,9 +7,10 @@ from typing import cast, get_args
 
 from appliance.base import proc
 from appliance.base.budget import Budget
-from appliance.codeintel.source.base import Entry, Mode, Snapshot
+from appliance.codeintel.source.base import Change, Entry, Mode, Snapshot
 from appliance.codeintel.source.gitchild import Child, environment
 from appliance.codeintel.source.objects import Objects, is_id
+from appliance.codeintel.source.trees import Trees
 from appliance.ids import BlobId, CommitId
 
 MOST_FILES = 2_000_000
@@ -27,6 +28,7 @@ class Stored:
     def __init__(self, git_dir: Path, *, max_bytes: int, most_files: int = MOST_FILES) -> None:
         self._git_dir = git_dir
         self._objects = Objects(git_dir, max_bytes=max_bytes)
+        self._trees = Trees(git_dir)
         self._most_files = most_files
 
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
@@ -40,11 +42,23 @@ class Stored:
             for record in child.records(b"\0"):
                 meta, _, path = record.partition(b"\t")
                 mode, _, blob, size = meta.decode("ascii").split()
-                if mode not in _MODES:
-                    mode = "100644"  # git once wrote 100664
                 budget.spend()
                 names.spend(len(path))
-                yield Entry(os.fsdecode(path), BlobId(blob), int(size) if size.isdigit() else -1, cast("Mode", mode))
+                yield Entry(os.fsdecode(path), BlobId(blob), int(size) if size.isdigit() else -1, _mode(mode))
+
+    def changes(self, before: str, snapshot: Snapshot, *, most: int) -> list[Change]:
+        """Return what *snapshot* has otherwise than the tree *before*, in the order of paths.
+
+        Raise `LimitExceeded` for more than *most* files, `MalformedContent` where it cannot be told for sure.
+        """
+        found = self._trees.differences(before, snapshot.tree, most=most)
+        sizes = self._objects.sizes([BlobId(each.blob) for each in found if each.mode])
+        return [
+            Change(each.path, Entry(each.path, BlobId(each.blob), sizes.get(each.blob, -1), _mode(each.mode)), was=each.was)
+            if each.mode
+            else Change(each.path, None, was=each.was)
+            for each in found
+        ]
 
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the content of *blobs* in their order; leave out one that is missing, damaged or over the limit."""
@@ -76,3 +90,8 @@ class Stored:
     def close(self) -> None:
         """End the git processes."""
         self._objects.close()
+        self._trees.close()
+
+
+def _mode(mode: str) -> Mode:
+    return cast("Mode", mode if mode in _MODES else "100644")  # git once wrote 100664

@@ -24,9 +24,14 @@ def survey(source: Source, snapshot: Snapshot, *, limits: Index, rules: Rules) -
             yield LeftOut(entry.path, "unsafe-path", "the tree names it twice, or out of git's order")
             continue
         last = name
-        yield rules.judge(entry.path) or judge(entry, limits=limits) or entry
+        yield judged(entry, limits=limits, rules=rules) or entry
 
 
 def beside(source: Source, snapshot: Snapshot) -> Iterator[LeftOut]:
     """Yield what *source* left out itself, marked so."""
     return (replace(item, beside=True) for item in source.left_out(snapshot))
+
+
+def judged(entry: Entry, *, limits: Index, rules: Rules) -> LeftOut | None:
+    """Return why *entry* is left out by *rules* or by what the tree says of it, None if it may be read."""
+    return rules.judge(entry.path) or judge(entry, limits=limits)

@@ -151,6 +151,12 @@ class Generation:
             rows = conn.execute("SELECT path FROM files WHERE problem <> '' ORDER BY path LIMIT ?", (limit,)).fetchall()
         return [os.fsdecode(row[0]) for row in rows]
 
+    def lacks_blobs(self) -> bool:
+        """Return whether a file of the tree could not be read: it may be there another time."""
+        query = "SELECT 1 FROM left_out WHERE reason = 'unreadable' AND NOT beside LIMIT 1"
+        with self._db.read() as conn:
+            return conn.execute(query).fetchone() is not None
+
     def left_out(self, *, reason: str | None = None, offset: int = 0, limit: int = 100) -> list[LeftOut]:
         """Return files that this generation does not hold, by path; with *reason* only those left out for it."""
         where, values = ("", ()) if reason is None else ("WHERE reason = ? ", (reason,))

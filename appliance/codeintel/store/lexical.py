@@ -53,12 +53,12 @@ def build_lexical(folder: Path, docs: Iterable[LexicalDoc], *, check: Check) -> 
     """
     chunks = _Writer(folder / "chunks", _TEXT_FIELDS)
     files = _Writer(folder / "files", ("tokens", "names", "path"))
-    for count, (doc, whole) in enumerate(_with_files(docs)):
+    for count, (doc, whole) in enumerate(with_files(docs)):
         if count % _CHECK_EVERY == 0:
             check()
         chunks.add(doc.chunk, tokens=doc.tokens, names=doc.names, path=doc.path, signature=doc.signature, doc=doc.doc)
         if whole:
-            files.add(doc.file, tokens=" ".join(d.tokens for d in whole), names=_distinct(whole), path=doc.path)
+            files.add(doc.file, tokens=" ".join(d.tokens for d in whole), names=distinct_names(whole), path=doc.path)
     check()
     chunks.finish()
     files.finish()
@@ -307,7 +307,7 @@ def _whole(index: "_Reader | _Patched") -> _Reader:
     return index
 
 
-def _with_files(docs: Iterable[LexicalDoc]) -> Iterator[tuple[LexicalDoc, list[LexicalDoc]]]:
+def with_files(docs: Iterable[LexicalDoc]) -> Iterator[tuple[LexicalDoc, list[LexicalDoc]]]:
     """Yield each doc, and with the last one of a file all docs of that file."""
     held: list[LexicalDoc] = []
     for doc in docs:
@@ -320,5 +320,6 @@ def _with_files(docs: Iterable[LexicalDoc]) -> Iterator[tuple[LexicalDoc, list[L
         yield held[-1], held
 
 
-def _distinct(docs: Iterable[LexicalDoc]) -> str:
+def distinct_names(docs: Iterable[LexicalDoc]) -> str:
+    """Return the names of *docs*, each once."""
     return " ".join(dict.fromkeys(name for doc in docs for name in doc.names.split()))

@@ -21,6 +21,7 @@ class VectorState(IntEnum):
     PRESENT = 1
     SKIPPED = 2  # never meant to have one
     FAILED = 3
+    DEAD = 4  # the chunk is no more
 
 
 @dataclass(frozen=True, slots=True)

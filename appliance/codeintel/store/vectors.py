@@ -28,6 +28,7 @@ _COMPACT_ABOVE = 24  # fragments: one is added with every commit
 _FOR_EVER = timedelta(days=36_500)
 _FORMER_KEPT = timedelta(hours=1)
 _DELETED_AT_ONCE = 500  # keys
+_SOUGHT_AT_ONCE = 500  # keys; for more all is read
 
 _log = get("codeintel.vectors")
 
@@ -59,15 +60,23 @@ class VectorStore:
         ])  # fmt: skip
         self._table = self._open()
 
-    def read(self) -> Iterator[VectorBatch]:
-        """Yield everything stored, in batches of a few thousand. What cannot be read any more is forgotten."""
+    def read(self, keys: AbstractSet[str] | None = None) -> Iterator[VectorBatch]:
+        """Yield everything stored, in batches of a few thousand; with *keys* what is of those, and maybe of others.
+
+        What cannot be read any more is forgotten.
+        """
+        if keys is not None and not keys:
+            return
         try:
-            yield from self._batches()
+            yield from self._batches(keys)
         except RuntimeError as exc:
             self._table = self._afresh(exc)
 
-    def _batches(self) -> Iterator[VectorBatch]:
-        for batch in self._table.search().to_batches(batch_size=_SCAN_ROWS):
+    def _batches(self, keys: AbstractSet[str] | None) -> Iterator[VectorBatch]:
+        query = self._table.search()
+        if keys is not None and len(keys) <= _SOUGHT_AT_ONCE:
+            query = query.where(_among(sorted(keys)))
+        for batch in query.to_batches(batch_size=_SCAN_ROWS):
             rows = batch.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, self._dimensions)
             yield VectorBatch(
                 batch.column("key").to_pylist(),
@@ -173,8 +182,7 @@ def _pruned(store: CodeStore, name: str, version: int, used: AbstractSet[str]) -
         shutil.rmtree(store.paths.vectors / f"{name}.lance", ignore_errors=True)
         return len(gone)
     for start in range(0, len(gone), _DELETED_AT_ONCE):
-        keys = ", ".join("'" + key.replace("'", "''") + "'" for key in gone[start : start + _DELETED_AT_ONCE])
-        table.delete(f"key IN ({keys})")
+        table.delete(_among(gone[start : start + _DELETED_AT_ONCE]))
     if gone:
         table.optimize(cleanup_older_than=_FOR_EVER)
         sync_filesystem(store.paths.vectors)
@@ -183,3 +191,8 @@ def _pruned(store: CodeStore, name: str, version: int, used: AbstractSet[str]) -
         sync_filesystem(store.paths.vectors)
         store.set_vector_version(name, table.version)
     return len(gone)
+
+
+def _among(keys: Sequence[str]) -> str:
+    """Return the condition that a row's key is one of *keys*."""
+    return "key IN (" + ", ".join("'" + key.replace("'", "''") + "'" for key in keys) + ")"

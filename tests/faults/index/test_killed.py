@@ -86,8 +86,8 @@ class Reader:
                 files = generation.files
                 ids, _ = generation.lexical.chunks(query_tokens("value"), 10)
                 assert len(ids) == 10
-                assert all(0 <= generation.chunk_file[i] < len(files) for i in ids)
-                self.seen.add(frozenset(zip(files.paths, files.blobs, strict=True)))
+                assert all(files.alive[generation.chunk_file[i]] for i in ids)
+                self.seen.add(frozenset((path, files.blobs[number]) for path, number in files.by_path.items()))
             except BaseException as exc:  # noqa: BLE001 - whatever a reader meets is the finding
                 self.faults.append(exc)
                 return

@@ -73,7 +73,7 @@ class Patient(House):
         registry = Registry(sqlite.connect(self.paths.global_db), paths=self.paths, limits=Index(), clock=SystemClock())
         with closing(registry), closing(Generations(registry, paths=self.paths, clock=SystemClock())) as generations:
             files = generations.published(RepoId(repo.id)).files
-            return set(zip(files.paths, map(str, files.blobs), strict=True))
+            return {(path, str(files.blobs[number])) for path, number in files.by_path.items()}
 
     def _get(self, path: str, kind: type[T]) -> T:
         with self.remote() as remote:

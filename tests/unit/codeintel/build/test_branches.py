@@ -156,7 +156,7 @@ def test_a_plain_folder_has_no_branches_to_track(bench: IndexBench, tmp_path: Pa
 
 
 def held(generation: Generation) -> set[str]:
-    return set(generation.files.paths)
+    return set(generation.files.by_path)
 
 
 def test_paths_that_the_settings_leave_out_are_neither_found_nor_parsed_and_a_change_parses_nothing_again(

@@ -1,0 +1,158 @@
+"""Lays a patch over a generation: links to what stays, and in ``patch.db`` what is new and what is dead.
+
+It is done in this process, with what the caller holds open: to start the writer takes longer than to index a few files. Only
+what parsers found comes here; foreign bytes are read in their own processes.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.base.durable import storage_errors
+from appliance.base.sqlite import store_errors
+from appliance.codeintel.build.assembly import Assembly, Counts, Start
+from appliance.codeintel.build.changes import Changes
+from appliance.codeintel.build.staging import NAME as STAGING_NAME
+from appliance.codeintel.store.added import add_postings
+from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.latent import LatentSpace
+from appliance.codeintel.store.layers import PATCH_NAME
+from appliance.codeintel.store.lexical import LexicalDoc, distinct_names, with_files
+from appliance.codeintel.store.schema import PATCH
+from appliance.errors import StorageFault
+
+_OWN: Final = frozenset({PATCH_NAME, STAGING_NAME})  # of each generation
+_VECTORS: Final = "vectors-"
+
+
+def link(over: Path, folder: Path, *, also: Sequence[str]) -> None:
+    """Let *folder* have every file of the generation in *over* that never changes, and of vectors those named in *also*."""
+    with storage_errors(folder), os.scandir(over) as entries:
+        for entry in entries:
+            if entry.is_dir() and (not entry.name.startswith(_VECTORS) or entry.name in also):
+                shutil.copytree(entry.path, folder / entry.name, copy_function=os.link)
+            elif entry.is_file() and entry.name not in _OWN and not entry.name.startswith("."):
+                (folder / entry.name).hardlink_to(entry.path)
+
+
+def lay(
+    folder: Path, over: Generation, tables: sqlite3.Connection, changes: Changes, *, project_db: Path, recipe: str
+) -> GenerationInfo:
+    """Write into *folder*, which has the links, what *changes* makes of *over*; return what the generation then holds.
+
+    The changes are staged in *folder*, and their facts are in *project_db*, made by *recipe*. ``id``, ``commit`` and the
+    like are still those of *over*. Nothing is synced.
+    """
+    path, patch = folder / PATCH_NAME, over.info.patches + 1
+    start = _start(over, tables)
+    with storage_errors(folder), store_errors(path):
+        if over.info.patches:
+            shutil.copyfile(over.folder / PATCH_NAME, path)
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
+                db.execute(f"PRAGMA {pragma}")
+            if not over.info.patches:
+                db.executescript(PATCH)
+            db.execute("BEGIN")
+            db.executemany("INSERT INTO dead VALUES (?, ?)", [(number, patch) for number in changes.files])
+            db.executemany("INSERT OR IGNORE INTO dead_left_out VALUES (?)", [(number,) for number in changes.left_out])
+            counts = _add(db, folder, start, over.latent, project_db=project_db, recipe=recipe)
+            db.execute("UPDATE files SET patch = ? WHERE id >= ?", (patch, start.file))
+            db.execute("COMMIT")
+    return _info(over, tables, changes, counts)
+
+
+def _start(over: Generation, tables: sqlite3.Connection) -> Start:
+    layers = ("main", "patch") if over.info.patches else ("main",)
+    symbol, left_out = (
+        max(tables.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {layer}.{table}").fetchone()[0] for layer in layers)  # noqa: S608
+        for table in ("symbols", "left_out")
+    )
+    return Start(file=over.files.end, symbol=symbol, chunk=len(over.chunk_file), left_out=max(left_out, 1))
+
+
+def _add(
+    db: sqlite3.Connection, folder: Path, start: Start, latent: LatentSpace | None, *, project_db: Path, recipe: str
+) -> Counts:
+    packed: Callable[[str], bytes] = (lambda _: b"") if latent is None else latent.packed
+    with closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=_silent, start=start)) as assembly:
+        texts: list[tuple[str, bytes]] = []
+        for document, whole in with_files(assembly.documents()):
+            texts.append((document.tokens, packed(document.tokens)))
+            fields = (document.tokens, document.names, document.path, document.signature, document.doc)
+            add_postings(db, whole=False, document=document.chunk, texts=fields)
+            if whole:
+                _add_file(db, whole)
+        _add_chunks(db, assembly, start.chunk, texts)
+        return assembly.counts()
+
+
+def _add_file(db: sqlite3.Connection, documents: Sequence[LexicalDoc]) -> None:
+    last = documents[-1]
+    fields = (" ".join(each.tokens for each in documents), distinct_names(documents), last.path)
+    add_postings(db, whole=True, document=last.file, texts=fields)
+
+
+def _add_chunks(db: sqlite3.Connection, assembly: Assembly, first: int, texts: Sequence[tuple[str, bytes]]) -> None:
+    file, start, end, symbol, bounds, defines = (assembly.arrays[name] for name in assembly.arrays)
+    rows = zip(range(first, first + len(texts)), file, start, end, symbol, *zip(*texts, strict=True), strict=True)
+    db.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?)", rows if texts else ())
+    db.executemany(
+        "INSERT INTO defines VALUES (?, ?)",
+        [(first + n, defined) for n in range(len(texts)) for defined in defines[bounds[n] : bounds[n + 1]]],
+    )
+
+
+def _info(over: Generation, tables: sqlite3.Connection, changes: Changes, counts: Counts) -> GenerationInfo:
+    """Return what is left of *over* without what is gone, together with what was added."""
+    left_out, encodings, languages = (
+        Counter(dict(each)) for each in (over.info.left_out, over.info.encodings, over.info.languages)
+    )
+    for number in set(changes.left_out):
+        left_out[tables.execute("SELECT reason FROM left_out WHERE id = ?", (number,)).fetchone()[0]] -= 1
+    lines = problems = gone = 0
+    for number in changes.files:
+        row = tables.execute("SELECT encoding, language, lines, problem FROM files WHERE id = ?", (number,)).fetchone()
+        encodings[row[0]] -= 1
+        languages[row[1]] -= 1
+        lines, problems = lines + row[2], problems + bool(row[3])
+        gone += int(over.files.first_chunk[number + 1] - over.files.first_chunk[number])
+    return msgspec.structs.replace(
+        over.info,
+        files=over.info.files - len(changes.files) + counts.files,
+        lines=over.info.lines - lines + counts.lines,
+        chunks=over.info.chunks - gone + counts.chunks,
+        left_out=_sum(left_out, counts.left_out),
+        encodings=_sum(encodings, counts.encodings),
+        languages=_sum(languages, counts.languages),
+        problems=over.info.problems - problems + counts.problems,
+        patches=over.info.patches + 1,
+        worn=over.info.worn + gone + counts.chunks,
+        vectors=0,
+        vectors_skipped=0,
+        vectors_failed=0,
+    )
+
+
+def hold_to(info: GenerationInfo, over: GenerationInfo, changes: Changes) -> None:
+    """Raise `StorageFault` unless every file that was listed is either indexed or left out with a reason."""
+    gone = len(changes.files) + len(set(changes.left_out))
+    before, now = (each.files + sum(each.left_out.values()) for each in (over, info))
+    if before - gone + len(changes.listed) != now:
+        raise StorageFault(f"Of {before - gone + len(changes.listed)} files of the tree {now} were indexed or left out.")
+
+
+def _sum(counted: "Counter[str]", more: Mapping[str, int]) -> dict[str, int]:
+    counted.update(more)
+    return {key: count for key, count in counted.items() if count}
+
+
+def _silent(done: int, total: int) -> None:
+    """Say nothing of how far a patch is: it is soon done."""

@@ -1,0 +1,150 @@
+"""Everything that a generation holds, without the numbers that it goes by: equal for equal states, however they came about."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from appliance.codeintel.build.grapher import build as build_graph
+from appliance.codeintel.build.parsing import FactFinder
+from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.build.staging import NAME as STAGING_NAME
+from appliance.codeintel.build.staging import Staging
+from appliance.codeintel.build.writer import build
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.source.rules import rules_of
+from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.graph import CallGraph
+from tests.support.indexing import IndexBench, go_on, silent
+
+Table = dict[str, object]
+
+
+def whole(bench: IndexBench, repo: Repo, folder: Path, *, graph: bool = False) -> Generation:
+    """Build a generation of the newest state of *repo* whole, in *folder* and in this process, and publish nothing."""
+    folder.mkdir()
+    indexer: Indexer = bench.indexer
+    with closing(bench.store(repo)) as store, closing(bench.registry.open(repo)) as source:
+        snapshot = source.snapshot(repo.branch)
+        with closing(Staging(folder, project_db=store.paths.db)) as staging:
+            rules = rules_of(source, snapshot, repo.settings)
+            staging.add(indexer._listed(source, snapshot, rules, progress=silent, check=go_on))
+            recipe = indexer._facts_recipe
+            FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock).run(
+                progress=silent, check=go_on
+            )
+        counts = build(folder, project_db=store.paths.db, recipe=recipe, tell=_silent)
+        (folder / STAGING_NAME).unlink()
+        generation = Generation(folder, indexer._info(indexer._new_id(), repo, snapshot, counts))
+        if graph:
+            info = build_graph(folder, project_db=store.paths.db, seconds=60, tell=_silent)
+            generation = generation.with_graph(CallGraph.open(folder, info, generation.gone))
+    return generation
+
+
+def tables(generation: Generation, words: Iterable[str]) -> Table:
+    """Return what *generation* holds, and where it finds each of *words*."""
+    files, symbols = generation.files, generation.symbols
+    chunks = {path: _chunks(generation, number) for path, number in files.by_path.items()}
+    return {
+        "info": _counts(generation.info),
+        "files": {
+            path: (
+                files.blobs[n],
+                files.hints[n],
+                files.languages[n],
+                files.encodings[n],
+                int(files.flags[n]),
+                int(files.lines[n]),
+            )
+            for path, n in files.by_path.items()
+        },
+        "order": list(files.by_path),
+        "symbols": {
+            path: [
+                (
+                    row.name,
+                    row.qualname,
+                    row.kind,
+                    row.start_line,
+                    row.end_line,
+                    row.signature,
+                    row.doc,
+                    row.parent,
+                    row.blob,
+                )
+                for row in symbols.in_file(path)
+            ]
+            for path in files.by_path
+        },
+        "chunks": chunks,
+        "left out": sorted((item.path, item.reason, item.detail) for item in generation.left_out(limit=10_000)),
+        "chunks of words": {word: _chunk_hits(generation, word) for word in words},
+        "files of words": {word: {files.paths[n] for n in generation.lexical.files([word], 10_000)[0]} for word in words},
+        "named": {word: [(row.path, row.qualname) for row in symbols.named(word)] for word in words},
+    }
+
+
+def edges(generation: Generation) -> set[tuple[object, ...]]:
+    """Return every call that the graph of *generation* knows, by places."""
+    graph = generation.graph
+    assert graph is not None
+    ids = [row.id for path in generation.files.by_path for row in generation.symbols.in_file(path)]
+    tops = [-1 - number for number in generation.files.numbers]
+    name = partial(_named, generation)
+    found: set[tuple[object, ...]] = {
+        (name(row.source), name(row.target), row.line, row.kind, row.how, row.confidence)
+        for row in graph.callees(ids + tops)
+    }
+    found |= {(name(row.source), row.name, row.line, row.kind, "outside") for row in graph.outside(ids + tops)}
+    return found | {(name(number), graph.unresolved([number])) for number in ids + tops}
+
+
+def with_vector(generation: Generation) -> dict[tuple[str, int], bytes]:
+    """Return the vector of every chunk that has one, by path and first line."""
+    matrix, found = generation.vectors, {}
+    assert matrix is not None
+    there = ~np.isnan(matrix.scores(np.ones(matrix.rows.shape[1], dtype=np.float32)))
+    for chunk in np.flatnonzero(there).tolist():
+        path = generation.files.paths[generation.chunk_file[chunk]]
+        found[path, int(generation.chunk_start[chunk])] = matrix.rows[chunk].tobytes()
+    return found
+
+
+def _chunks(generation: Generation, number: int) -> list[tuple[object, ...]]:
+    first, last = generation.files.first_chunk[number : number + 2]
+    return [
+        (
+            int(generation.chunk_start[chunk]),
+            int(generation.chunk_end[chunk]),
+            symbol.qualname if (symbol := generation.chunk_symbol(chunk)) else "",
+            [row.qualname for row in generation.chunk_defines(chunk)],
+        )
+        for chunk in range(first, last)
+    ]
+
+
+def _chunk_hits(generation: Generation, word: str) -> set[tuple[str, int]]:
+    ids, scores = generation.lexical.chunks([word], 10_000)
+    assert (generation.lexical.chunk_scores([word], ids) > 0).all()
+    assert (np.diff(scores) <= 0).all()
+    return {(generation.files.paths[generation.chunk_file[chunk]], int(generation.chunk_start[chunk])) for chunk in ids}
+
+
+def _named(generation: Generation, number: int) -> str:
+    if number < 0:
+        return generation.files.paths[-1 - number]
+    (row,) = generation.symbols.rows([number])
+    return f"{row.path}:{row.qualname}"
+
+
+def _counts(info: GenerationInfo) -> Table:
+    kept = ("files", "lines", "chunks", "left_out", "encodings", "languages", "problems", "tree")
+    return {name: value for name, value in msgspec.structs.asdict(info).items() if name in kept}
+
+
+def _silent(done: int, total: int) -> None:
+    """Hear of progress and do nothing."""
