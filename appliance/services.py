@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -24,11 +24,15 @@ from appliance.codeintel.results import (
     Answer,
     AnswerEvent,
     CallsResponse,
+    ContextResponse,
     DefinitionsResponse,
     Direction,
+    HistoryResponse,
     ImpactResponse,
     OutlineResponse,
+    PathResponse,
     ReferencesResponse,
+    RepomapResponse,
     Scope,
     SearchResponse,
     Subject,
@@ -87,6 +91,18 @@ class Graphing(Protocol):
 
     async def outline(self, repo: RepoId, path: str, *, scope: Scope, limit: int = 1000, offset: int = 0) -> OutlineResponse:
         """Return what the file at *path* of *repo* defines."""
+
+    async def path(self, start: Subject, end: Subject, *, scope: Scope) -> PathResponse:
+        """Return the surest way from what *start* means to what *end* means."""
+
+    async def history(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> HistoryResponse:
+        """Return who changed what *subject* means, and when."""
+
+    async def repomap(self, *, scope: Scope, tokens: int = 1000, focus: Sequence[str] = ()) -> RepomapResponse:
+        """Return the files and definitions that most of the code leans on, or most of *focus*."""
+
+    async def context(self, question: str, *, scope: Scope, tokens: int = 1600) -> ContextResponse:
+        """Return the lines that bear on *question*."""
 
 
 class Answering(Protocol):
@@ -228,7 +244,7 @@ def build(loaded: Loaded) -> Services:
         jobs=jobs,
         generations=generations,
         searcher=searcher,
-        graphs=GraphReader(generations, clock),
+        graphs=GraphReader(generations, searcher, clock),
         answerer=Answerer(generations, searcher, chat, clock),
         embedder=engines.embedder(priority="background"),
         engines=engines,

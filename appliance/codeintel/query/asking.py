@@ -44,9 +44,14 @@ class Page:
             raise InvalidInput(said, limit=self.limit, offset=self.offset)
 
     @property
+    def end(self) -> int:
+        """What is behind the page."""
+        return self.offset + self.limit
+
+    @property
     def part(self) -> slice:
         """Where the page is in the whole list."""
-        return slice(self.offset, self.offset + self.limit)
+        return slice(self.offset, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,12 @@ class Asked:
     clock: Clock
     start: float
 
-    def rest(self, *, total: int, page: Page, warnings: Iterable[str]) -> Rest:
-        """Return what a list of *total* entries rests on, of which *page* is given."""
+    def rest(self, *, total: int, end: int, warnings: Iterable[str]) -> Rest:
+        """Return what a list of *total* entries rests on, of which those before *end* are given by now."""
         parts = dated(self.parts, self.counting, within=_BEHIND_S)
         return Rest(
             total=total,
-            truncated=page.offset + page.limit < total,
+            truncated=end < total,
             freshness=tuple(part.freshness for part in parts),
             warnings=tuple(dict.fromkeys((*self.warnings, *warnings, *staleness(parts)))),
             timings={"total_ms": round((self.clock.monotonic() - self.start) * 1000, 3)},

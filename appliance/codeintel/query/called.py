@@ -26,12 +26,13 @@ def calls(asked: Asked, subject: Subject, direction: Direction, page: Page) -> C
     shown = listed[page.part]
     definitions, first = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     lines, second = cite([call.place() for call in shown], texts=asked.texts)
+    said = missing(asked, found, direction)
     return CallsResponse(
         name=name,
         direction=direction,
         definitions=definitions,
         calls=tuple(_hit(call, line) for call, line in zip(shown, lines, strict=True)),
-        **asked.rest(total=len(listed), page=page, warnings=(*warnings, *missing(asked, found, direction), *first, *second)),
+        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second]),
     )
 
 
@@ -44,13 +45,14 @@ def reached(asked: Asked, subject: Subject, steps: int, page: Page) -> ImpactRes
     shown = listed[page.part]
     definitions, first = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     lines, second = cite([each.place() for each in shown], texts=asked.texts)
+    said = missing(asked, found, "callers")
     return ImpactResponse(
         name=name,
         definitions=definitions,
         reached=tuple(_reached(each, line) for each, line in zip(shown, lines, strict=True)),
         tests=sum(each.test for each in listed),
         cut=any(one.cut for one in impacts),
-        **asked.rest(total=len(listed), page=page, warnings=(*warnings, *missing(asked, found, "callers"), *first, *second)),
+        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second]),
     )
 
 

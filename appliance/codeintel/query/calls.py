@@ -1,7 +1,7 @@
 """Who calls a definition, and what it calls, from the graph: each call with its place, how it is known and how surely."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from appliance.base.paths import display
@@ -77,7 +77,7 @@ def callees(found: Found, graph: CallGraph) -> list[Call]:
     sources = with_inner(found)
     inside = _sorted(_calls(found.code, graph.callees(sources)))
     outside = [
-        replace(_call(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
+        replace(call_of(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
         for row in graph.outside(sources)
     ]
     return [*inside, *outside]
@@ -200,18 +200,21 @@ def with_inner(found: Found) -> list[int]:
 def _calls(code: Code, rows: Sequence[EdgeRow]) -> list[Call]:
     ids = {number for row in rows for number in (row.source, row.target) if number >= 0}
     known = {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
-    return [_call(code, row, known) for row in rows]
+    return [call_of(code, row, known) for row in rows]
 
 
-def _call(code: Code, row: EdgeRow, known: dict[int, SymbolRow] | None = None) -> Call:
-    symbols = known if known is not None else {each.id: each for each in code.generation.symbols.rows(_real(row.source))}
+def call_of(code: Code, row: EdgeRow, known: Mapping[int, SymbolRow] | None = None) -> Call:
+    """Return the edge *row* with what stands at its ends: *known* are the symbols among these, if they were looked up."""
+    symbols = known if known is not None else {each.id: each for each in code.generation.symbols.rows(_real(row))}
     caller, callee = symbols.get(row.source), symbols.get(row.target)
-    path = caller.path if caller else code.generation.files.paths[-1 - row.source]
-    return Call(code, path, row.line, caller, callee, callee.qualname if callee else "", row.kind, row.how, row.confidence)
+    paths = code.generation.files.paths
+    path = caller.path if caller else paths[-1 - row.source]
+    name = callee.qualname if callee else paths[-1 - row.target]
+    return Call(code, path, row.line, caller, callee, name, row.kind, row.how, row.confidence)
 
 
-def _real(number: int) -> tuple[int, ...]:
-    return (number,) if number >= 0 else ()
+def _real(row: EdgeRow) -> list[int]:
+    return sorted({number for number in (row.source, row.target) if number >= 0})
 
 
 def _sorted(calls: list[Call]) -> list[Call]:

@@ -17,7 +17,7 @@ def definitions(asked: Asked, subject: Subject, page: Page) -> DefinitionsRespon
     return DefinitionsResponse(
         name=name,
         definitions=_hits(shown, lines),
-        **asked.rest(total=len(found), page=page, warnings=(*warnings, *unread)),
+        **asked.rest(total=len(found), end=page.end, warnings=(*warnings, *unread)),
     )
 
 

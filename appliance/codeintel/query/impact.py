@@ -38,7 +38,7 @@ _SHARES: Final = {
     "imports": 0.0,
     "references": 0.8,
 }  # of a call's worth
-_WORTH: Final = np.array([_SHARES.get(KINDS.get(number, ""), 1.0) for number in range(256)], dtype=np.float32)
+WORTH: Final = np.array([_SHARES.get(KINDS.get(number, ""), 1.0) for number in range(256)], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _further(edges: Adjacency, frontier: Ints, sure: npt.NDArray[np.float32]) ->
     """Return what leads to *frontier* and was not reached yet, with the surest edge of each, and note how *sure* it is."""
     into = edges.into(frontier)
     sources = edges.source[into]
-    value = sure[edges.target[into]] * edges.confidence[into] * _WORTH[edges.kind[into]]
+    value = sure[edges.target[into]] * edges.confidence[into] * WORTH[edges.kind[into]]
     fresh = (sure[sources] == 0) & (value >= _LEAST)
     into, sources, value = into[fresh], sources[fresh], value[fresh]
     order = np.lexsort((into, -value, sources))

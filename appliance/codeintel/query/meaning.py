@@ -94,7 +94,7 @@ def _used(code: Code, file: int, line: int, word: str, text: str) -> list[Meant]
     if graph is None:
         return []
     inside = [row.id for row in symbols.in_file(code.generation.files.paths[file]) if row.start_line <= line <= row.end_line]
-    edges = [edge for edge in graph.callees([*inside, -1 - file]) if edge.line == line and edge.target >= 0]
+    edges = [edge for edge in graph.used([*inside, -1 - file]) if edge.line == line and edge.target >= 0]
     rows = {row.id: row for row in symbols.rows(sorted({edge.target for edge in edges}))}
     words = set(_WORD.findall(text))
     exact = [edge for edge in edges if word in _names_of(rows[edge.target])]

@@ -27,7 +27,7 @@ def outline(asked: Asked, path: str, page: Page) -> OutlineResponse:
     )
     return OutlineResponse(
         file=file, language=language, entries=tuple(entries[page.part]),
-        **asked.rest(total=len(entries), page=page, warnings=warnings),
+        **asked.rest(total=len(entries), end=page.end, warnings=warnings),
     )  # fmt: skip
 
 

@@ -21,12 +21,13 @@ def references(asked: Asked, subject: Subject, page: Page) -> ReferencesResponse
     shown = listed[page.part]
     definitions, first = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     lines, second = cite([use.place() for use in shown], texts=asked.texts)
+    said = missing(asked, found, "callers")
     return ReferencesResponse(
         name=name,
         definitions=definitions,
         references=tuple(_hit(use, line) for use, line in zip(shown, lines, strict=True)),
         kinds=dict(Counter(use.kind for use in listed).most_common()),
-        **asked.rest(total=len(listed), page=page, warnings=(*warnings, *missing(asked, found, "callers"), *first, *second)),
+        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second]),
     )
 
 

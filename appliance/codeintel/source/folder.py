@@ -21,6 +21,7 @@ from appliance.base.clock import Clock
 from appliance.base.paths import display
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
+from appliance.codeintel.source.past import Commit, Together
 from appliance.codeintel.source.scan import Found, Scan, read_inside
 from appliance.codeintel.source.stored import Stored
 from appliance.errors import DiskFull, InvalidInput, NotFound, StorageFault
@@ -107,6 +108,19 @@ class FolderSource(Stored):
     def left_out(self, snapshot: Snapshot) -> Iterator[LeftOut]:
         """Yield what this source left out when it took *snapshot*: ignored, oversize, special, unreadable."""
         return iter(self._left_out.get(snapshot.commit, []))
+
+    def changes(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
+        """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
+        del commit, path, lines, most
+        raise self._without_past()
+
+    def together(self, *, commit: CommitId, path: str, most: int) -> Together:
+        """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
+        del commit, path, most
+        raise self._without_past()
+
+    def _without_past(self) -> InvalidInput:
+        return InvalidInput(f"{self._root} is a plain folder: it has no history.", remedy="Ask of a git repository.")
 
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return 0 while the folder looks as it did when *commit* was taken, else 1; looks again every 15 seconds."""

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from appliance.base import proc
 from appliance.base.paths import display
-from appliance.codeintel.source import view
+from appliance.codeintel.source import past, view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import environment
 from appliance.codeintel.source.objects import is_id
+from appliance.codeintel.source.past import Commit, Together
 from appliance.codeintel.source.stored import MOST_FILES, Stored
 from appliance.errors import DeadlineExceeded, InvalidInput, MalformedContent, NotFound
 from appliance.ids import CommitId
@@ -62,6 +63,14 @@ class GitSource(Stored):
                 return None
             self._counts = {(tip, commit): int(done.stdout)}
         return self._counts[tip, commit]
+
+    def changes(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
+        """Return the newest *most* commits back from *commit* that changed these *lines* of *path*."""
+        return past.changes(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
+
+    def together(self, *, commit: CommitId, path: str, most: int) -> Together:
+        """Return what changed in the newest *most* commits that changed *path*."""
+        return past.together(self._git_dir, commit, path, most=most)
 
     def branches(self) -> list[str]:
         """Return the short names of the branches, own ones first, at most 10,000."""

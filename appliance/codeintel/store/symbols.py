@@ -94,6 +94,13 @@ class SymbolTable:
         )
         return [row for row in rows if _ends_in(row.qualname, plain)]
 
+    def numbered(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the ids of all definitions, in their order, and the file of each."""
+        with self._db.read() as conn:
+            rows = conn.execute("SELECT id, file FROM symbols ORDER BY id").fetchall()
+        both = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
     def near(self, name: str) -> list[str]:
         """Return names that begin as *name* does, for a guess at what was meant: a few thousand at most."""
         start = _storable(name).casefold()[:_SAME_START]

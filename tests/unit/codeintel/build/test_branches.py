@@ -95,7 +95,7 @@ def test_a_branch_that_is_not_indexed_is_a_clear_error(bench: IndexBench, repo: 
 def test_each_branch_has_a_graph_of_its_own(bench: IndexBench, repo: Repo) -> None:
     bench.index(repo)
     GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
-    reader = GraphReader(bench.generations, bench.clock)
+    reader = GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock)
 
     def callers(*branches: str) -> list[str]:
         scope = Scope(repo.project, branches=branches)

@@ -15,6 +15,7 @@ from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.settings import SETTINGS
 from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
 from appliance.codeintel.registry import Repo
@@ -256,7 +257,7 @@ def test_a_graph_that_is_damaged_costs_nothing_but_itself_and_is_made_again(grap
 def test_what_takes_too_long_is_not_learnt_and_that_is_said(bench: IndexBench, repo: Repo, graphs: Graphs) -> None:
     short = GraphBuilder(bench.registry, paths=bench.paths, limits=Index(workers=1, graph_seconds=1e-6))
     assert not short.build(repo.id, progress=silent, check=go_on).settled
-    reader = GraphReader(graphs.generations, bench.clock)
+    reader = GraphReader(graphs.generations, Searcher(graphs.generations, None, bench.clock), bench.clock)
     response = asyncio.run(reader.calls("gross", "callers", scope=Scope(repo.project)))
     assert "repo: there was more to learn when its graph was made: calls may be missing." in response.warnings
     assert (

@@ -1,0 +1,232 @@
+"""Questions to the graph of a small repository, as every door asks them."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.results import Pointed, Scope
+from appliance.errors import InvalidInput, NotFound
+from tests.support.indexing import IndexBench, go_on, silent
+from tests.support.repos import commit, make_repo
+
+PRICES = """\
+RATE = 2
+
+class Base:
+    def total(self):
+        return RATE
+
+class Price(Base):
+    def __init__(self, net):
+        self.net = net
+
+    @property
+    def gross(self):
+        return self.net * RATE
+
+    def total(self):
+        return self.gross
+"""
+CART = """\
+from shop.prices import Price as Cost, RATE
+
+def add(items):
+    return [make(item) for item in items]
+
+def make(item):
+    return Cost(item).total()
+
+def lonely(RATE):
+    return RATE
+
+def rate():
+    return RATE
+"""
+TEST = """\
+from shop.cart import add
+
+def test_add():
+    assert add([1])
+"""
+FILES = {"shop/__init__.py": "", "shop/prices.py": PRICES, "shop/cart.py": CART, "tests/test_cart.py": TEST}
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    bench: IndexBench
+    repo: Repo
+    reader: GraphReader
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.repo.project)
+
+    def at(self, path: str, line: int, column: int = 0, word: str = "") -> Pointed:
+        return Pointed(self.repo.id, path, line, column, word)
+
+    def meant(self, path: str, line: int, word: str) -> list[str]:
+        return [
+            each.symbol for each in run(self.reader.definition(self.at(path, line, word=word), scope=self.scope)).definitions
+        ]
+
+
+def run(question: Coroutine[object, object, _T]) -> _T:
+    return asyncio.run(question)
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    place = tmp_path_factory.mktemp("asking")
+    bench = IndexBench(place / "data")
+    source = make_repo(place, {**FILES, "shop/prices.py": "RATE = 1\n"})
+    commit(source, {"shop/prices.py": PRICES, "README.md": "# Shop\n"}, "Price things", when=1_700_000_100)
+    commit(source, {"shop/prices.py": PRICES.replace("RATE = 2", "RATE = 3")}, "Raise the rate", when=1_700_000_200)
+    repo = bench.add(source)
+    bench.index(repo)
+    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    yield Asking(bench, repo, GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock))
+    bench.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "word", "meant"),
+    [
+        ("shop/cart.py", 1, "Price", ["Price"]),
+        ("shop/cart.py", 7, "Cost", ["Price"]),
+        ("shop/cart.py", 7, "total", ["Price.total"]),
+        ("shop/cart.py", 4, "make", ["make"]),
+        ("shop/cart.py", 13, "RATE", ["RATE"]),
+        ("shop/prices.py", 16, "gross", ["Price.gross"]),
+        ("shop/prices.py", 12, "gross", ["Price.gross"]),
+        ("shop/prices.py", 7, "Base", ["Base"]),
+    ],
+)
+def test_a_name_means_what_it_means_where_it_stands(
+    asking: Asking, path: str, line: int, word: str, meant: list[str]
+) -> None:
+    """An alias, a method of a value, a property, a constant of another file, a definition itself."""
+    assert asking.meant(path, line, word)[: len(meant)] == meant
+
+
+def test_a_column_is_as_good_as_a_word(asking: Asking) -> None:
+    found = run(asking.reader.definition(asking.at("shop/cart.py", 7, column=13), scope=asking.scope))
+    assert (found.name, [each.symbol for each in found.definitions]) == ("Cost", ["Price", "Price.__init__"])
+
+
+def test_what_cannot_be_told_is_said_to_be_a_guess(asking: Asking) -> None:
+    """A parameter that is called as a constant is: nothing of the graph says that it is that constant."""
+    found = run(asking.reader.definition(asking.at("shop/cart.py", 10, word="RATE"), scope=asking.scope))
+    assert [(each.how, each.confidence) for each in found.definitions] == [("candidate", 0.4)]
+    assert found.warnings == ("What `RATE` is at shop/cart.py:10 could not be told: these definitions have that name.",)
+
+
+def test_uses_of_every_kind_are_listed_and_counted(asking: Asking) -> None:
+    found = run(asking.reader.references("prices.RATE", scope=asking.scope, limit=2))
+    assert found.kinds == {"references": 3, "imports": 1}
+    assert (found.total, found.truncated, len(found.references)) == (4, True, 2)
+    rest = run(asking.reader.references("prices.RATE", scope=asking.scope, limit=2, offset=2))
+    assert not rest.truncated
+    lines = [(each.span.path, each.span.start_line, each.inside) for each in (*found.references, *rest.references)]
+    assert sorted(lines) == [
+        ("shop/cart.py", 1, ""),
+        ("shop/cart.py", 13, "rate"),
+        ("shop/prices.py", 5, "Base.total"),
+        ("shop/prices.py", 13, "Price.gross"),
+    ]
+
+
+def test_a_way_has_each_step_with_its_line(asking: Asking) -> None:
+    found = run(asking.reader.path("add", "Price.gross", scope=asking.scope))
+    assert [(hop.source, hop.target, hop.span.start_line) for hop in found.hops] == [
+        ("add", "make", 4),
+        ("make", "Price.total", 7),
+        ("Price.total", "Price.gross", 16),
+    ]
+    assert 0.4 < found.confidence < 1
+    assert found.hops[1].text.strip() == "return Cost(item).total()"
+
+
+def test_where_there_is_no_way_that_is_said(asking: Asking) -> None:
+    found = run(asking.reader.path("Price.gross", "add", scope=asking.scope))
+    assert (found.hops, found.confidence) == ((), 0.0)
+    assert found.warnings == ("No way from `Price.gross` to `add` could be followed; there is one back.",)
+
+
+def test_an_outline_has_every_definition_with_its_depth(asking: Asking) -> None:
+    found = run(asking.reader.outline(asking.repo.id, "shop/prices.py", scope=asking.scope))
+    assert [(each.symbol, each.depth) for each in found.entries] == [
+        ("RATE", 0),
+        ("Base", 0),
+        ("Base.total", 1),
+        ("Price", 0),
+        ("Price.__init__", 1),
+        ("Price.gross", 1),
+        ("Price.total", 1),
+    ]
+    assert (found.language, found.file.end_line, found.total, found.truncated) == ("python", 16, 7, False)
+
+
+def test_a_map_names_what_is_leant_on_and_stays_within_its_budget(asking: Asking) -> None:
+    whole = run(asking.reader.repomap(scope=asking.scope))
+    assert whole.files[0].file.path == "shop/prices.py"
+    assert whole.tokens <= whole.budget == 1000
+    small = run(asking.reader.repomap(scope=asking.scope, tokens=100, focus=("shop/cart.py",)))
+    assert small.tokens <= 100
+    assert small.files[0].file.path == "shop/cart.py"
+    assert (small.total, small.truncated) == (5, True)
+
+
+def test_the_pack_for_a_question_stays_within_its_budget(asking: Asking) -> None:
+    found = run(asking.reader.context("how is the total of a price made", scope=asking.scope, tokens=120))
+    assert found.tokens <= found.budget == 120
+    assert any("def total" in each.text for each in found.evidence)
+    assert found.truncated == (found.total > len(found.evidence))
+
+
+def test_history_says_who_changed_the_lines_and_when(asking: Asking) -> None:
+    found = run(asking.reader.history("prices.RATE", scope=asking.scope))
+    assert [each.summary for each in found.changes] == ["Raise the rate", "Price things", "first"]
+    assert (found.changes[0].author, found.changes[0].date[:10]) == ("Test", "2023-11-14")
+    assert [each.summary for each in run(asking.reader.history("Base", scope=asking.scope)).changes][0] == "Price things"
+
+
+def test_a_plain_folder_has_no_history(asking: Asking, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("def alone():\n    pass\n")
+    bench = asking.bench
+    folder = bench.add(tmp_path, name="folder")
+    bench.index(folder)
+    with pytest.raises(InvalidInput, match="it has no history"):
+        run(asking.reader.history("alone", scope=Scope(folder.project, (folder.id,))))
+    bench.registry.remove_repo(folder.id)
+
+
+def test_an_unknown_name_is_an_error_with_the_names_that_are_near(asking: Asking) -> None:
+    for question in (
+        asking.reader.definition("Prize", scope=asking.scope),
+        asking.reader.references("Prize", scope=asking.scope),
+        asking.reader.path("Prize", "add", scope=asking.scope),
+        asking.reader.repomap(scope=asking.scope, focus=("Prize",)),
+        asking.reader.history("Prize", scope=asking.scope),
+    ):
+        with pytest.raises(NotFound, match="is named 'Prize'") as caught:
+            run(question)
+        assert caught.value.context["near"] == ("Price",)
+    with pytest.raises(NotFound, match=r"Near are: shop/cart\.py\."):
+        run(asking.reader.outline(asking.repo.id, "cart.py", scope=asking.scope))
+
+
+def test_a_place_where_no_name_stands_is_refused(asking: Asking) -> None:
+    for at in (asking.at("shop/cart.py", 99, 1), asking.at("shop/cart.py", 2, 1)):
+        with pytest.raises(InvalidInput):
+            run(asking.reader.definition(at, scope=asking.scope))
+    with pytest.raises(NotFound):
+        run(asking.reader.definition(asking.at("shop/gone.py", 1, 1), scope=asking.scope))
