@@ -22,6 +22,7 @@ from appliance.base import log
 from appliance.config import load
 from appliance.console.render import Renderer
 from appliance.console.site import refusal, renderer, router
+from appliance.mcp.door import Door
 from appliance.services import CLI_KEY, Services, build
 from appliance.web.requests import request_id_of, wants_page
 from appliance.web.wiring import Asked
@@ -49,13 +50,15 @@ def create_app(services: Services | None = None) -> Litestar:
     async def done() -> None:
         app.state.warming.cancel()
         await asyncio.wait([app.state.warming])
+        await door.close()
         if own:
             served.close()
 
     pages = renderer()
     refused = _refused(pages)
+    door = Door(served)
     app = Litestar(
-        [*routes(), router(pages)],
+        [*routes(), router(pages), door.route()],
         dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
         guards=[permitted],
         exception_handlers={Exception: refused, RecursionError: refused, HTTPException: refused},
@@ -66,9 +69,12 @@ def create_app(services: Services | None = None) -> Litestar:
         on_shutdown=[done],
         debug=False,
     )
-    gate = Gate(app.asgi_handler, access=served.access, web=served.settings.web)
-    app.asgi_handler = Envelope(gate, refused=refused, metrics=served.metrics)
+    app.asgi_handler = Envelope(_gated(app, served), refused=refused, metrics=served.metrics)
     return app
+
+
+def _gated(app: Litestar, served: Services) -> Gate:
+    return Gate(app.asgi_handler, access=served.access, web=served.settings.web)
 
 
 def _from_environment() -> Services:

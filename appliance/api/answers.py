@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from appliance.api.found import LinesOut, Numbered, PlaceOut, lines_of, place_of
-from appliance.api.schemas import FreshnessOut, Input, Name, Output, shown
+from appliance.api.schemas import FreshnessOut, Input, Name, Output
+from appliance.base.paths import shown
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
 from appliance.services import DEFAULT_PROJECT

@@ -61,7 +61,7 @@ class Envelope:
         async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status = int(message["status"])  # some send an enum
                 headers = MutableScopeHeaders.from_message(message)
                 for name, value in SECURITY_HEADERS.items():
                     headers[name] = value

@@ -6,8 +6,8 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from appliance.api.schemas import FreshnessOut, Output, shown
-from appliance.base.paths import display
+from appliance.api.schemas import FreshnessOut, Output
+from appliance.base.paths import display, shown
 from appliance.codeintel.results import (
     CallHit,
     CallsResponse,

@@ -39,6 +39,9 @@ PUBLIC: Final = frozenset(
 
 PUBLIC_FOLDER: Final = "/static/"
 
+FOR_PROGRAMS: Final = "/mcp"
+"""Where no page has any business, whatever key it sends: the protocol that is spoken here asks for that."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
@@ -92,7 +95,7 @@ class Gate:
         if not path.startswith(PUBLIC_FOLDER):  # what a refusal is shown with; there is nothing to learn or change
             self._check_host(headers)
         credentials = Credentials.of(headers)
-        if method not in _SAFE and credentials.bearer is None:
+        if path.startswith(FOR_PROGRAMS) or (method not in _SAFE and credentials.bearer is None):
             _check_origin(headers, with_session=credentials.session is not None)
         try:
             principal: Principal | None = await asyncio.to_thread(

@@ -174,8 +174,3 @@ class HealthOut(Output):
     state: Literal["ready", "starting", "degraded", "failed"]
     phase: str = Field(description="The parts still being waited for.")
     parts: list[PartOut]
-
-
-def shown(text: str) -> str:
-    """Return *text* without lone surrogates, which UTF-8 cannot carry; line ends stay."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

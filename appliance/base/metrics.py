@@ -21,6 +21,12 @@ class Metrics:
             buckets=_LATENCY,
             registry=self.registry,
         )
+        self.tools = Counter(
+            "skellig_tools", "Calls of tools by editors and agents.", ["tool", "outcome"], registry=self.registry
+        )
+        self.tool_seconds = Histogram(
+            "skellig_tool_seconds", "Time to answer a call of a tool.", ["tool"], buckets=_LATENCY, registry=self.registry
+        )
         self.jobs = Gauge("skellig_jobs", "Jobs by state.", ["state"], registry=self.registry)
         self.repos_in_error = Gauge(
             "skellig_repos_in_error", "Repositories whose last attempt failed.", registry=self.registry

@@ -99,3 +99,8 @@ def display(path: str) -> str:
     return "".join(
         f"\\x{ord(c) - 0xDC00:02x}" if 0xDC80 <= ord(c) <= 0xDCFF else c if c.isprintable() else ascii(c)[1:-1] for c in path
     )
+
+
+def shown(text: str) -> str:
+    """Return *text* without lone surrogates, which UTF-8 cannot carry; line ends stay."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

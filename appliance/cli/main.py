@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "search": "Search the indexed code.",
     "graph": "Say who calls what, from the graph behind the index.",
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
+    "mcp": "Serve the tools to an editor or agent that speaks the Model Context Protocol.",
 }
 """The commands that people use: the module of the same name in `appliance.cli` has the attribute ``command``."""
 

@@ -6,7 +6,7 @@ import secrets
 import ssl
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Final, NoReturn, Self, TypeVar
+from typing import ClassVar, Final, NoReturn, Self, TypeVar
 
 import httpx2
 import msgspec
@@ -22,9 +22,8 @@ from appliance.ops import preflight
 T = TypeVar("T")
 Value = str | float | list[str] | tuple[str, ...] | None
 
-_LIMITS: Final = httpx2.Timeout(30.0, connect=5.0)
-_PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a prompt for minutes before the first word
-_SHORT: Final = 4096  # bytes of an answer that may be anybody's
+LIMITS: Final = httpx2.Timeout(30.0, connect=5.0)
+PATIENT: Final = httpx2.Timeout(600.0, connect=5.0)  # a slow machine reads a prompt for minutes before the first word
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - what to call instead of what is listened on
 
 
@@ -73,10 +72,8 @@ class Remote:
     """
 
     def __init__(self, web: Web, *, paths: DataPaths, transport: httpx2.BaseTransport | None = None) -> None:
-        if web.socket is not None and not web.socket.exists():
-            raise _not_running()
         self._web = web
-        self._key = _key(paths)
+        self._key = key_for(web, paths)
         self._client = httpx2.Client(
             base_url=f"{address(web)}/api/v1/",
             transport=transport or _transport(web),
@@ -121,10 +118,10 @@ class Remote:
         """Return the body of the answer as it came; *patient* waits as long as a model may need."""
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
-        with _running():
+        with running():
             self._introduce()
             response = self._client.request(
-                method, path, params=wanted, content=content, headers=_JSON, timeout=_PATIENT if patient else _LIMITS
+                method, path, params=wanted, content=content, headers=_JSON, timeout=PATIENT if patient else LIMITS
             )
         _raise_problem(response)
         return response.content
@@ -133,12 +130,12 @@ class Remote:
     def stream(self, path: str, body: object) -> Iterator[Iterator[Event]]:
         """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
         headers = _JSON | {"accept": "text/event-stream"}
-        with _running():
+        with running():
             self._introduce()
         with (
-            _running(),
+            running(),
             self._client.stream(
-                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=_PATIENT
+                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=PATIENT
             ) as response,
         ):
             if response.is_error:
@@ -149,31 +146,62 @@ class Remote:
     def _introduce(self) -> None:
         if "authorization" in self._client.headers:
             return
-        challenge = secrets.token_hex(32)
+        challenge = Challenge(self._web, self._key)
+        with (
+            challenge.answered(),
+            self._client.stream("GET", "identity", params=challenge.asked, timeout=LIMITS) as response,
+        ):
+            challenge.check(next(response.iter_bytes(Challenge.SHORT), b""), failed=response.is_server_error)
+        self._client.headers["authorization"] = f"Bearer {self._key}"
+
+
+class Challenge:
+    """What whoever listens must answer before it is sent *key*: only our appliance can."""
+
+    SHORT: ClassVar[int] = 4096
+    """So many bytes of the answer are read: it may be anybody's."""
+
+    def __init__(self, web: Web, key: str) -> None:
+        self._web = web
+        self._key = key
+        self.asked = {"challenge": secrets.token_hex(32)}
+
+    @contextlib.contextmanager
+    def answered(self) -> Iterator[None]:
+        """Raise, for what goes wrong on the wire in this block, the error that says who broke off."""
         try:
-            with self._client.stream("GET", "identity", params={"challenge": challenge}, timeout=_LIMITS) as response:
-                body = next(response.iter_bytes(_SHORT), b"")
-            if response.is_server_error:
-                raise_problem(body)
-            shown = msgspec.json.decode(body, type=Identity).proof
-        except (httpx2.DecodingError, msgspec.DecodeError):
-            shown = ""
+            yield
+        except httpx2.DecodingError as exc:
+            raise _stranger(self._web) from exc
         except httpx2.ProtocolError as exc:
             raise Unavailable(
                 f"Whoever listens at {shown_address(self._web)} broke off before it had said who it is.", remedy=_WHO
             ) from exc
-        if not hmac.compare_digest(shown.encode(), proof(digest(self._key), challenge).encode()):
+
+    def check(self, body: bytes, *, failed: bool) -> None:
+        """Return if *body* is the proof; raise what it says if the appliance *failed*, else `Unavailable`."""
+        if failed:
+            raise_problem(body)
+        try:
+            shown = msgspec.json.decode(body, type=Identity).proof
+        except msgspec.DecodeError:
+            shown = ""
+        if not hmac.compare_digest(shown.encode(), proof(digest(self._key), self.asked["challenge"]).encode()):
             raise _stranger(self._web)
-        self._client.headers["authorization"] = f"Bearer {self._key}"
 
 
 def connect(loaded: Loaded) -> Remote:
     """Return a client of the appliance that runs on this data directory, wherever it listens; raise `Unavailable`."""
     paths = loading.paths(loaded)
+    return Remote(where_of(paths), paths=paths)
+
+
+def where_of(paths: DataPaths) -> Web:
+    """Return where the appliance that runs on this data directory listens; raise `Unavailable` if none runs."""
     where = place.read(paths)
     if where is None:  # whoever listens there has nothing to do with this directory
         raise _not_running()
-    return Remote(where.web, paths=paths)
+    return where.web
 
 
 _FAULTY: Final = "Some of the values are not right:"
@@ -194,12 +222,19 @@ def shown_address(web: Web) -> str:
     return f"unix:{web.socket}" if web.socket is not None else address(web)
 
 
+def no_certificates() -> ssl.SSLContext:
+    """Return the context of who speaks plain HTTP only: the certificate store is never read."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def _transport(web: Web) -> httpx2.HTTPTransport:
-    nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # plain HTTP only: the certificate store is never read
-    return httpx2.HTTPTransport(uds=str(web.socket) if web.socket else None, verify=nobody, trust_env=False)
+    return httpx2.HTTPTransport(uds=str(web.socket) if web.socket else None, verify=no_certificates(), trust_env=False)
 
 
-def _key(paths: DataPaths) -> str:
+def key_for(web: Web, paths: DataPaths) -> str:
+    """Return the key that the appliance which listens there left for the command line; raise `Unavailable` for none."""
+    if web.socket is not None and not web.socket.exists():
+        raise _not_running()
     try:
         return (paths.run / "cli.key").read_text(encoding="ascii").strip()
     except FileNotFoundError as exc:
@@ -212,7 +247,8 @@ def _key(paths: DataPaths) -> str:
 
 
 @contextlib.contextmanager
-def _running() -> Iterator[None]:
+def running() -> Iterator[None]:
+    """Raise, for what goes wrong on the wire in this block, the error that says how the appliance is."""
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:

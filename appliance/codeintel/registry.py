@@ -120,7 +120,11 @@ class Registry:
         with self._db.read() as conn:
             row = conn.execute("SELECT * FROM projects WHERE id = ? OR name = ? ORDER BY id <> ?", (which,) * 3).fetchone()
         if row is None:
-            raise NotFound(f"There is no project {display(which)!r}.", project=which)
+            raise NotFound(
+                f"There is no project {display(which)!r}.",
+                remedy="Leave it out for the one called `default`.",
+                project=which,
+            )
         return _project(row)
 
     def add_project(self, name: str) -> Project:

@@ -9,7 +9,7 @@ from litestar.datastructures import Headers
 COMMIT: Final = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
 """A whole commit id: git's sha1 or sha256."""
 
-_PROGRAMS: Final = ("/api/", "/v1/")
+_PROGRAMS: Final = ("/api/", "/v1/", "/mcp")
 
 
 def address_of(scope: Mapping[str, object]) -> str:

@@ -17,6 +17,10 @@ from appliance.cli.exits import status_of
 from appliance.cli.main import COMMANDS, skellig
 from appliance.config import names
 from appliance.errors import ApplianceError
+from appliance.mcp import arguments
+from appliance.mcp.catalogue import TOOLS
+from appliance.mcp.pages import CHARACTERS_A_TOKEN, MOST_LINES
+from appliance.mcp.sessions import MOST_IN_ALL, MOST_OF_ONE
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -86,6 +90,28 @@ def test_every_route_of_the_api_has_an_entry() -> None:
 
 def names_call(row: str, method: str, path: str) -> bool:
     return f"`{method}" in row and re.search(re.escape(path) + r"(?![\w/{-])", row) is not None
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_has_an_entry_with_its_arguments_and_limits(name: str) -> None:
+    text = page("mcp")
+    row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` |")), "")
+    everywhere = text.partition("Every tool also takes")[2].partition("\n\n")[0]
+    for argument in TOOLS[name].arguments.model_fields:
+        assert f"`{argument}`" in row + everywhere, argument
+        assert re.search(rf"^\| [^|]*`{argument}`[^|]* \|", text, re.MULTILINE), argument
+    own = re.findall(r"`(\w+)`", row.rpartition("|")[0].rpartition("|")[2])
+    assert set(own) <= set(TOOLS[name].arguments.model_fields)
+
+
+def test_the_limits_of_the_tools_are_those_of_the_code() -> None:
+    text = page("mcp")
+    tokens = f"| {arguments.DEFAULT_TOKENS:,}; {arguments.LEAST_TOKENS:,} to {arguments.MOST_TOKENS:,} |"
+    steps = f"| {arguments.MOST_STEPS}; 1 to {arguments.MOST_STEPS} |"
+    for said in (tokens, steps, f"{CHARACTERS_A_TOKEN} characters a token", f"{MOST_LINES:,} in one answer"):
+        assert said in text, said
+    for said in (f"has {MOST_OF_ONE} at a time", f"have {MOST_IN_ALL:,};", f"1 to {arguments.MOST_ITEMS}"):
+        assert said in text, said
 
 
 def test_every_dependency_has_a_line() -> None:

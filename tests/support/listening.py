@@ -74,4 +74,13 @@ def _serve(
     try:
         loop.run_until_complete(serve())
     finally:
+        loop.run_until_complete(_let_go(loop))
         loop.close()
+
+
+async def _let_go(loop: asyncio.AbstractEventLoop) -> None:
+    """End what the application's libraries left running, as `asyncio.run` does."""
+    left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

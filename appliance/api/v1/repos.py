@@ -19,8 +19,8 @@ from appliance.api.repos import (
     RepoOut,
     RepoPatch,
 )
-from appliance.api.schemas import JobOut, shown
-from appliance.base.paths import display
+from appliance.api.schemas import JobOut
+from appliance.base.paths import display, shown
 from appliance.codeintel.citations import split_lines
 from appliance.codeintel.registry import Project, Repo
 from appliance.codeintel.repo_settings import RepoSettings

@@ -17,6 +17,7 @@ CLASSES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 CALLABLES = frozenset({"function", "method", "constructor"})
 DEFINITIONS = CLASSES | CALLABLES | {"macro", "module", "namespace"}
 _SHOWN_LINES = 40  # of one definition on the card; the sentence gives all of its lines
+_ASIDE = int(FileFlags.TEST | FileFlags.EXAMPLE | FileFlags.DOC)
 _JOINTS = re.compile(r"::|->|[#/\\]")
 _KIND_PLURALS = {"class": "classes", "property": "properties"}
 
@@ -103,7 +104,7 @@ def rows_named(name: str, generation: Generation) -> list[SymbolRow]:
 
 def is_aside(generation: Generation, file: int) -> bool:
     """Return whether *file* is a test, an example or documentation."""
-    return bool(int(generation.files.flags[file]) & (FileFlags.TEST | FileFlags.EXAMPLE | FileFlags.DOC))
+    return bool(generation.files.flags[file] & _ASIDE)
 
 
 def place_of(item: Found) -> Place:

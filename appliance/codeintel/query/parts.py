@@ -60,7 +60,7 @@ def open_parts(
             broken.append(exc)
             warnings.append(unreadable(repo, exc))
         else:
-            parts.append(Part(repo, generation, _undated(repo, generation), branch))
+            parts.append(Part(repo, generation, undated(repo, generation), branch))
     if not parts and broken:
         raise broken[0]
     if not parts:
@@ -104,7 +104,8 @@ def unreadable(repo: Repo, error: ApplianceError) -> str:
     return f"{repo.name} cannot be searched now: {error}"
 
 
-def _undated(repo: Repo, generation: Generation) -> Freshness:
+def undated(repo: Repo, generation: Generation) -> Freshness:
+    """Return which state of *repo* whoever reads *generation* sees; how far behind that is, is not known yet."""
     info = generation.info
     return Freshness(
         repo=repo.id,

@@ -1,0 +1,61 @@
+"""The door at ``/mcp``. What speaks the protocol is loaded by the first who knocks: most appliances' web stays small."""
+
+import asyncio
+import importlib
+from typing import Final
+
+from litestar.handlers import ASGIRouteHandler
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from appliance.access.principal import Principal
+from appliance.errors import Forbidden, Unavailable
+from appliance.mcp.toolbox import Toolbox
+from appliance.services import Services
+
+PATH: Final = "/mcp"
+
+_SESSIONS: Final = "appliance.mcp.sessions"
+
+
+class Door:
+    """Answers requests of clients that have a key. Close it in the event loop that it was used in."""
+
+    def __init__(self, services: Services) -> None:
+        self._toolbox = Toolbox(services)
+        self._lock = asyncio.Lock()
+        self._sessions: ASGIApp | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    def route(self) -> ASGIRouteHandler:
+        """Return the route to this door."""
+
+        async def knock(scope: Scope, receive: Receive, send: Send) -> None:
+            await self(scope, receive, send)
+
+        return ASGIRouteHandler(PATH, opt={"permission": "read"}, copy_scope=True)(knock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; raise `Forbidden` for one that comes with a browser's login instead of a key."""
+        principal = scope["user"]
+        if not isinstance(principal, Principal) or principal.kind != "key":
+            raise Forbidden("Editors and agents need a key of their own.", remedy="Send it as `Authorization: Bearer`.")
+        await (await self._opened())(scope, receive, send)
+
+    async def close(self) -> None:
+        """End every session."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def _opened(self) -> ASGIApp:
+        async with self._lock:
+            if self._sessions is None:
+                loaded = await asyncio.to_thread(importlib.import_module, _SESSIONS)
+                sessions = loaded.Sessions(self._toolbox)
+                ready = asyncio.Event()
+                self._running = asyncio.create_task(sessions.run(ready))
+                await asyncio.wait([self._running, asyncio.ensure_future(ready.wait())], return_when=asyncio.FIRST_COMPLETED)
+                self._sessions = sessions
+            if self._running is None or self._running.done():
+                raise Unavailable("The tools are being shut down.", remedy="Try again in a moment.")
+            return self._sessions
