@@ -338,13 +338,9 @@ class Expressions(Names, ABC):
     def _nothing(self, _: Node) -> int:
         return UNKNOWN
 
-    def _types(self, node: Node) -> int:
-        self.note(node)
-        return UNKNOWN
-
     @abstractmethod
-    def note(self, node: Node) -> None:
-        """Note every name of a type that stands in *node*; types say how."""
+    def note(self, node: Node) -> int:
+        """Note every name of a type that stands in *node*, and return UNKNOWN; types say how."""
 
     @abstractmethod
     def is_exports(self, shown: Node, name: str) -> bool:
@@ -395,8 +391,7 @@ class Expressions(Names, ABC):
         "satisfies_expression": _as,
         "yield_expression": _yield,
         "comment": _nothing,
-        "type_arguments": _types,
-        "type_annotation": _types,
+        **dict.fromkeys(("type_arguments", "type_annotation"), lambda self, node: self.note(node)),
         "string_fragment": _nothing,
         "jsx_text": _nothing,
         **dict.fromkeys(_FUNCTIONS, _function),

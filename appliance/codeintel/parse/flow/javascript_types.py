@@ -39,8 +39,8 @@ class Types(Expressions):
         self.depth -= 1
         return term
 
-    def note(self, node: Node) -> None:
-        """Note every name of a type that stands in *node*, but for the parameters of types."""
+    def note(self, node: Node) -> int:
+        """Note every name of a type that stands in *node*, but for the parameters of types; return UNKNOWN."""
         own, waiting, found = set(self.generics), [node], []
         while waiting:
             at = waiting.pop()
@@ -58,6 +58,7 @@ class Types(Expressions):
         for each in found:
             if (name := self.text(each)) not in own:
                 self.use(name, each)
+        return UNKNOWN
 
     def _declared(self, node: Node) -> int:
         kind = node.type
