@@ -121,7 +121,7 @@ class Edges:
             return
         candidates = self._methods.get(term.text.removesuffix("()"), ()) if not self._values.of(file, term.a) else ()
         if not candidates or len(candidates) > _MOST_CANDIDATES:
-            yield Unresolved(file, caller, term.text, site.line)
+            yield Unresolved(file, caller, term.text.removeprefix("."), site.line)
             return
         for target in candidates:
             sure = round(_CANDIDATE / len(candidates), 2)

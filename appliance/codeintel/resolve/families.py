@@ -7,6 +7,7 @@ from typing import Final
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.c import C as CEvaluator
 from appliance.codeintel.resolve.c_solve import CSolver
+from appliance.codeintel.resolve.crates import Crates
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.go import Go, GoUnits
 from appliance.codeintel.resolve.includes import CUnits
@@ -14,6 +15,7 @@ from appliance.codeintel.resolve.javascript import JavaScript
 from appliance.codeintel.resolve.jvm import Jvm
 from appliance.codeintel.resolve.modules import Finder, Modules
 from appliance.codeintel.resolve.modules_javascript import JavaScriptModules
+from appliance.codeintel.resolve.rust import Rust
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.typed_solve import TypedSolver
 from appliance.codeintel.resolve.units import Units
@@ -40,5 +42,6 @@ JAVASCRIPT: Final = Family(
 GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
 JVM: Final = Family(("java",), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
 C: Final = Family(("c", "cpp"), lambda paths, flows, _: CUnits(paths, flows), CEvaluator, CSolver)
-FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, JVM, C)
+RUST: Final = Family(("rust",), Crates, Rust, TypedSolver)
+FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, RUST, JVM, C)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

@@ -51,7 +51,9 @@ class Packages:
 def is_settings(path: str) -> bool:
     """Return whether the file at *path* says what bare names stand for."""
     name = posixpath.basename(path)
-    return name in {"package.json", "jsconfig.json", "go.mod"} or (name.startswith("tsconfig") and name.endswith(".json"))
+    return name in {"package.json", "jsconfig.json", "go.mod", "Cargo.toml"} or (
+        name.startswith("tsconfig") and name.endswith(".json")
+    )
 
 
 def _read(content: bytes) -> dict[str, object]:

@@ -199,5 +199,6 @@ class TypedCalls(Calls):
 
     def name_of(self, method: Method) -> str:
         """Return the name of *method* as of something outside."""
-        kind = method.of.kind if isinstance(method.of, Container) else "iterator"
+        of = method.of
+        kind = of.kind if isinstance(of, Container) else "derived" if isinstance(of, Instance) else "iterator"
         return f"{self._typed.words.builtins}.{kind}.{method.name}"

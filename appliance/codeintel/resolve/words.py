@@ -5,7 +5,8 @@ from typing import Final
 
 _BUILTINS: Final = (str, bytes, list, dict, set, tuple, int, float)
 _EVERYWHERE: Final = frozenset({
-    "close", "read", "write", "flush", "start", "stop", "run", "open", "send", "wait", "put", "submit", "result", "cancel",
+    "close", "read", "write", "flush", "start", "stop", "run", "open", "send", "wait", "put", "submit", "result",
+    "cancel",
 })  # fmt: skip
 
 
@@ -44,14 +45,32 @@ JAVASCRIPT: Final = Words(
         "parse", "pause", "pipe", "pop", "post", "push", "querySelector", "race", "reduce", "reduceRight", "reject",
         "remove", "removeChild", "removeEventListener", "removeListener", "render", "repeat", "replace", "replaceAll",
         "reset", "resolve", "resume", "reverse", "save", "search", "set", "setItem", "shift", "slice", "some", "sort",
-        "splice", "split", "startsWith", "status", "stringify", "subscribe", "substr", "substring", "test", "text", "then",
-        "throw", "toFixed", "toISOString", "toJSON", "toLocaleString", "toLowerCase", "toString", "toUpperCase", "trim",
-        "trimEnd", "trimStart", "type", "unshift", "update", "use", "valueOf", "values", "warn",
-    }),
+        "splice", "split", "startsWith", "status", "stringify", "subscribe", "substr", "substring", "test", "text",
+        "then", "throw", "toFixed", "toISOString", "toJSON", "toLocaleString", "toLowerCase", "toString", "toUpperCase",
+        "trim", "trimEnd", "trimStart", "type", "unshift", "update", "use", "valueOf", "values", "warn",
+}),
     teaches=frozenset({
         "globals.Object.assign", "globals.Object.setPrototypeOf", "util.inherits", "inherits", "merge-descriptors",
         "lodash.assign", "lodash.extend", "object-assign",
-    }),
+}),
+)  # fmt: skip
+
+RUST: Final = Words(
+    constructor="new()",
+    iterator="into_iter",
+    following="next",
+    builtins="builtin",
+    common=_EVERYWHERE | frozenset({
+        "new", "default", "from", "into", "clone", "fmt", "eq", "ne", "cmp", "partial_cmp", "hash", "drop", "deref",
+        "deref_mut", "as_ref", "as_mut", "borrow", "borrow_mut", "next", "iter", "iter_mut", "into_iter", "len",
+        "is_empty", "push", "pop", "insert", "remove", "get", "get_mut", "contains", "contains_key", "extend", "clear",
+        "unwrap", "expect", "map", "and_then", "unwrap_or", "ok", "err", "is_some", "is_none", "is_ok", "is_err",
+        "to_string", "to_owned", "as_str", "as_bytes", "parse", "join", "split", "trim", "lines", "chars", "bytes",
+        "first", "last", "min", "max", "take", "replace", "collect", "filter", "find", "position", "any", "all", "fold",
+        "sum", "count", "rev", "zip", "chain", "skip", "enumerate", "lock", "write_all", "read_to_string", "path",
+        "name", "kind", "poll", "call", "set", "add", "sub", "mul", "index", "as_slice", "to_vec", "description",
+        "source", "finish", "build", "id", "value", "key", "keys", "values", "start", "end", "size", "reset",
+}),
 )  # fmt: skip
 
 GO: Final = Words(
@@ -61,12 +80,12 @@ GO: Final = Words(
     builtins="builtin",
     common=frozenset({
         "Accept", "Add", "Addr", "As", "Bytes", "Clone", "Close", "Context", "Copy", "Debug", "Decode", "Delete", "Do",
-        "Done", "Encode", "Equal", "Err", "Error", "Errorf", "Fatal", "Fatalf", "Flush", "Format", "Get", "Header", "Info",
-        "Init", "Is", "Key", "Kind", "Len", "Less", "Load", "Lock", "Log", "Logf", "Marshal", "MarshalJSON", "Name",
-        "Next", "Open", "Print", "Printf", "Println", "Range", "Read", "Reset", "Run", "Scan", "Seek", "Send", "ServeHTTP",
-        "Set", "Size", "Start", "Stop", "Store", "String", "Sum", "Swap", "Sync", "Type", "Unlock", "Unmarshal",
-        "UnmarshalJSON", "Unwrap", "Value", "Wait", "Warn", "Write", "WriteString",
-    }),
+        "Done", "Encode", "Equal", "Err", "Error", "Errorf", "Fatal", "Fatalf", "Flush", "Format", "Get", "Header",
+        "Info", "Init", "Is", "Key", "Kind", "Len", "Less", "Load", "Lock", "Log", "Logf", "Marshal", "MarshalJSON",
+        "Name", "Next", "Open", "Print", "Printf", "Println", "Range", "Read", "Reset", "Run", "Scan", "Seek", "Send",
+        "ServeHTTP", "Set", "Size", "Start", "Stop", "Store", "String", "Sum", "Swap", "Sync", "Type", "Unlock",
+        "Unmarshal", "UnmarshalJSON", "Unwrap", "Value", "Wait", "Warn", "Write", "WriteString",
+}),
     teaches=frozenset({"builtin.append"}),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from appliance.codeintel.parse.flow.go import go_flow
 from appliance.codeintel.parse.flow.java import java_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
 from appliance.codeintel.parse.flow.python import python_flow
+from appliance.codeintel.parse.flow.rust import rust_flow
 
 FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     "python": python_flow,
@@ -20,4 +21,5 @@ FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     "java": java_flow,
     "c": c_flow,
     "cpp": cpp_flow,
+    "rust": rust_flow,
 }

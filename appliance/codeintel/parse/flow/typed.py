@@ -35,8 +35,16 @@ class TypedBuilder(Builder):
         return self._rows[term][0] in {Op.INSTANCE, Op.DEF}
 
     def is_plain(self, term: int) -> bool:
-        """Return whether *term* can be no function: a literal, an instance, a container."""
-        return self._rows[term][0] in {Op.UNKNOWN, Op.CONST, Op.INSTANCE, Op.MAKE}
+        """Return whether *term* is nothing that anybody learns from: a literal, or nothing."""
+        return self._rows[term][0] in {Op.UNKNOWN, Op.CONST}
+
+    def is_made(self, term: int) -> bool:
+        """Return whether *term* is a container."""
+        return self._rows[term][0] == Op.MAKE
+
+    def last_name(self, term: int) -> str:
+        """Return the last name of what *term* reads or takes from elsewhere."""
+        return self._rows[term][3].rpartition("::")[2]
 
     def type_of(self, term: int) -> int:
         """Return the type that *term* is shown to be an instance of, or UNKNOWN."""
@@ -157,7 +165,14 @@ class Typed(ABC):
         variable = self.find(name)
         if variable is not None:
             return variable.term or self.builder.term(Op.READ, variable.scope, text=variable.own)
-        return self.imports.get(name) or self.builder.term(Op.READ, self.scope, text=name)
+        return self.imports.get(name) or self.builder.term(Op.READ, self.around(), text=name)
+
+    def around(self) -> int:
+        """Return the scope that is asked for a name which is no variable: of the type around, or of the module."""
+        at = self.scope
+        while (one := self.builder.scopes[at]).kind != "module" and not (self.members and one.kind == "class"):
+            at = one.parent
+        return at
 
     def declare(self, name: str, term: int) -> None:
         """Let *name* be a variable of this block that holds *term*: an instance of its type, or else what it begins with."""
