@@ -64,6 +64,7 @@ async def answer(folder: Path, queries: Sequence[str], *, data: Path, embedder: 
     try:
         start = time.perf_counter()
         repo = await asyncio.to_thread(indexed.add, folder, name="benchmark", embedder=embedder)
+        await asyncio.to_thread(indexed.graph, repo)
         index_ms = (time.perf_counter() - start) * 1000
         searcher = indexed.searcher(embedder)
         latencies, results = [], []

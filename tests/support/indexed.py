@@ -12,6 +12,7 @@ from appliance.base.clock import SystemClock
 from appliance.base.paths import DataPaths
 from appliance.base.sqlite import connect
 from appliance.codeintel.build.embedding import VectorFiller
+from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.gather import Patience
@@ -20,6 +21,7 @@ from appliance.codeintel.registry import MIGRATIONS, Registry, Repo
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.graph import GraphInfo
 from appliance.config import Index
 from appliance.errors import EngineUnavailable
 from appliance.ids import ProjectId
@@ -60,6 +62,11 @@ class Indexed:
     def index(self, repo: Repo) -> GenerationInfo:
         """Index the newest state of *repo*."""
         return self._indexer.index(repo.id, progress=_silent, check=_go_on)
+
+    def graph(self, repo: Repo) -> GraphInfo:
+        """Give *repo*'s generation its graph."""
+        builder = GraphBuilder(self.registry, paths=self.paths, limits=self.limits)
+        return builder.build(repo.id, progress=_silent, check=_go_on)
 
     def embed(self, repo: Repo, embedder: Embedder) -> int:
         """Fill the vectors of *repo*'s generation; not from within an event loop."""

@@ -51,7 +51,7 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
         db.executescript(GRAPH)
         rows, reading = Rows(db), _Reading(generation, flows, read_settings(folder))
         solved = [_bounded(rows, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
-        rows.finish()
+        rows.finish(generation)
         db.executescript(GRAPH_INDEXES)
         info = _info(db, solved)
     aside.replace(folder / GRAPH_NAME)

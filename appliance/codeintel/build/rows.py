@@ -5,7 +5,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
-from appliance.codeintel.store.adjacency import COLUMNS
+from appliance.codeintel.build.centrality import centrality
+from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
 from appliance.codeintel.store.kinds import HOW_NUMBERS, KIND_NUMBERS
 
 _MOST_HELD: Final = 20_000
@@ -67,9 +68,10 @@ class Rows:
             self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", held)  # noqa: S608 - one of three
             held.clear()
 
-    def finish(self) -> None:
-        """Write the edges once more, as arrays."""
+    def finish(self, generation: sqlite3.Connection) -> None:
+        """Write the edges once more, as arrays, and how central they make each file of *generation*."""
         self._db.executemany("INSERT INTO packed VALUES (?, ?)", [(name, self._packed[name].tobytes()) for name in COLUMNS])
+        self._db.execute("INSERT INTO packed VALUES (?, ?)", (CENTRALITY, centrality(generation, self._packed).tobytes()))
 
     def _pack(self, edges: Sequence[tuple[int, ...]]) -> None:
         if edges:

@@ -24,6 +24,8 @@ class Weights:
     dense_symbol: float = 0.2
     file_prior: float = 0.2
     named: float = 0.2
+    central: float = 0.1  # for prose
+    central_words: float = 0.2  # where there are no vectors
     coherence: float = 0.5
     stem: float = 0.15
     stem_symbol: float = 1.0
@@ -56,6 +58,9 @@ def rank(signals: Signals, query: ParsedQuery, *, weights: Weights = DEFAULT) ->
         return Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
     scores = fuse(signals, query, weights=weights) + np.float32(weights.named) * signals.named
     scores = _coherent(scores, signals.files, weights.coherence)
+    if query.style == "prose":
+        central = weights.central if "vector" in signals.used else weights.central_words
+        scores = scores + scores.max() * np.float32(central) * signals.central
     scores = _rules(scores, signals, query, weights)
     return _saturated(scores, signals.files, weights.saturation)
 

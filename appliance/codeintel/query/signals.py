@@ -22,6 +22,8 @@ DEPTH = 50  # best chunks of each signal that become candidates
 _TOP_OF_FILE = 3
 _MOST_DEFINITIONS = 30  # of one name; "get" can have thousands
 _OTHER_CASE = 0.6
+_WITH_SIGIL = 0.9
+_SIGILS = ("", "$", "_")  # what a name may begin with that is left out when it is asked for
 _PART_OF_NAME = 0.7  # `stream` where `Client.stream` was asked and nothing has the whole name
 _KINDS = {"variable": 0.6, "field": 0.5, "property": 0.6, "heading": 0.4, "module": 0.5, "constructor": 0.8}
 _INNER = 0.7  # who asks for `Engine` means the type more often than a method of that name
@@ -45,6 +47,7 @@ class Signals:
     defines: Floats  # 1: defines a name of the query; less if only but for case, or only its last part; 0: does not
     named: Floats  # how much of the name of something that it defines is words of the query, for prose
     stem: Floats  # share of the words of the file's name that the query has
+    central: Floats  # how central the file is in the repository, 0 to 1; all 0 where there is no graph
     flags: npt.NDArray[np.uint8]  # of the file: test, example, older version, …
     used: tuple[Signal, ...]
 
@@ -87,6 +90,7 @@ def collect(
         defines=np.array([defining.get(int(i), 0.0) for i in ids], dtype=np.float32),
         named=named(generation, query, ids) if query.style == "prose" else nothing,
         stem=_stem(generation, query, files),
+        central=_central(generation, files),
         flags=_flags(generation, query, files),
         used=_used(top, latent, dense),
     )
@@ -100,7 +104,19 @@ def joined(each: Sequence[Signals], *, sizes: Sequence[int]) -> Signals:
     if len(each) == 1:
         return each[0]
     bases = np.cumsum([0, *sizes])[: len(each)]
-    columns = ("ids", "lexical", "file_lexical", "latent", "dense", "file_dense", "defines", "named", "stem", "flags")
+    columns = (
+        "ids",
+        "lexical",
+        "file_lexical",
+        "latent",
+        "dense",
+        "file_dense",
+        "defines",
+        "named",
+        "stem",
+        "central",
+        "flags",
+    )
     together = {name: np.concatenate([getattr(one, name) for one in each]) for name in columns}
     files = np.concatenate([one.files + base for one, base in zip(each, bases, strict=True)])
     used = tuple(name for name in get_args(Signal) if any(name in one.used for one in each))
@@ -172,13 +188,13 @@ def _rows(generation: Generation, name: str) -> list[tuple[SymbolRow, float]]:
     qualified, last = dotted(name), last_name(name)
     rows = generation.symbols.qualified(qualified) if qualified != last else []
     worth = 1.0 if rows else _PART_OF_NAME if qualified != last else 1.0
-    rows = rows or generation.symbols.named(last)
+    rows = rows or [row for sigil in _SIGILS for row in generation.symbols.named(sigil + last)]
     rows.sort(key=lambda row: (int(generation.files.flags[row.file]) != 0, row.parent.count("."), row.id))
     return [(row, worth * _fit(row, qualified, last)) for row in rows[:_MOST_DEFINITIONS]]
 
 
 def _fit(row: SymbolRow, qualified: str, last: str) -> float:
-    case = 1.0 if row.name == last else _OTHER_CASE
+    case = 1.0 if row.name == last else _WITH_SIGIL if row.name[1:] == last else _OTHER_CASE
     inner = _INNER if row.parent and qualified == last else 1.0
     return case * inner * _KINDS.get(row.kind, 1.0)
 
@@ -188,6 +204,17 @@ def chunk_at(generation: Generation, *, file: int, line: int) -> int | None:
     first, last = generation.files.first_chunk[file : file + 2]
     inside = (generation.chunk_start[first:last] <= line) & (line <= generation.chunk_end[first:last])
     return int(first + inside.argmax()) if inside.any() else None
+
+
+def _central(generation: Generation, files: Ids) -> Floats:
+    ranks = np.ones(len(files), dtype=np.float32)
+    if generation.graph is None or len(files) == 0:
+        return np.zeros(len(files), dtype=np.float32)
+    known = files < len(generation.graph.centrality)
+    ranks[known] = generation.graph.centrality[files[known]]
+    spread = np.log1p(ranks)
+    central: Floats = spread / spread.max()
+    return central
 
 
 def _flags(generation: Generation, query: ParsedQuery, files: Ids) -> npt.NDArray[np.uint8]:

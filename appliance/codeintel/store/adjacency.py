@@ -10,6 +10,7 @@ from appliance.codeintel.store.symbols import Gone
 from appliance.errors import StoreCorrupt
 
 COLUMNS: Final = {"target": np.int32, "source": np.int32, "line": np.int32, "kind": np.uint8, "confidence": np.uint8}
+CENTRALITY: Final = "centrality"  # stands beside the columns: 32-bit floats, one a file number
 Ints = npt.NDArray[np.int64]
 
 

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Final, Self
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded, connect_immutable
 from appliance.codeintel.flow import FLOW_VERSION
-from appliance.codeintel.store.adjacency import Adjacency
+from appliance.codeintel.store.adjacency import CENTRALITY, Adjacency
 from appliance.codeintel.store.kinds import FIRST_USE, HOWS, KINDS
 from appliance.codeintel.store.symbols import Gone
+
+Floats = npt.NDArray[np.float32]
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
@@ -108,6 +112,13 @@ class CallGraph:
         """All edges as arrays; read once, in a fifth of a second for a million of them. Raise `StoreCorrupt`."""
         with self._db.read() as conn:
             return Adjacency({row[0]: row[1] for row in conn.execute("SELECT name, data FROM packed")}, self._gone)
+
+    @cached_property
+    def centrality(self) -> Floats:
+        """How central each file is, by its number, 1 on average; files that came after the graph are not in it."""
+        with self._db.read() as conn:
+            row = conn.execute("SELECT data FROM packed WHERE name = ?", (CENTRALITY,)).fetchone()
+        return np.frombuffer(b"" if row is None else row[0], dtype=np.float32)
 
     def outside(self, sources: Collection[int]) -> list[OutsideRow]:
         """Return the calls in *sources* that lead out of the repository, in the order of lines."""

@@ -29,6 +29,7 @@ def _signals(*rows: Mapping[str, float], used: tuple[str, ...] = ("lexical", "la
         defines=column("defines", 0),
         named=column("named", 0),
         stem=column("stem", 0),
+        central=column("central", 0),
         flags=column("flags", 0).astype(np.uint8),
         used=used,  # type: ignore[arg-type]
     )
@@ -98,6 +99,17 @@ def test_a_file_called_like_the_query_is_lifted() -> None:
     signals = _signals({"lexical": 10}, {"lexical": 9, "stem": 1}, {"lexical": 1})
     assert _order(signals)[0] == 1
     assert _order(signals, stem=0)[0] == 0
+
+
+@pytest.mark.parametrize("used", [("lexical", "latent", "vector"), ("lexical", "latent")])
+def test_a_question_is_answered_rather_by_what_the_rest_is_built_on(used: tuple[str, ...]) -> None:
+    signals = _signals({"lexical": 10}, {"lexical": 9.9, "central": 1}, {"lexical": 1}, used=used)
+    assert _order(signals)[0] == 1
+    assert _order(signals, central=0, central_words=0)[0] == 0
+
+
+def test_who_asks_for_a_name_gets_it_however_little_it_is_used() -> None:
+    assert _order(_signals({"lexical": 10}, {"lexical": 9.9, "central": 1}, {"lexical": 1}), _SYMBOL)[0] == 0
 
 
 def test_tests_examples_and_documents_are_lowered() -> None:

@@ -382,3 +382,15 @@ def _damage(indexed: Indexed, repo: Repo, name: str) -> None:
     indexed.generations.forget(repo.id)
     assert (folder / name).is_file()
     (folder / name).write_bytes(b"not what was written")
+
+
+def test_a_name_is_found_where_its_definition_begins_with_a_sign(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    indexed = Indexed(tmp_path / "data")
+    files = {"use.js": "// Parcel, Parcel, Parcel\nsend(Parcel)\n", "core.js": "export class $Parcel {\n  pack() {}\n}\n"}
+    try:
+        indexed.add(make_repo(tmp_path, files))
+        response = asyncio.run(indexed.searcher().search("Parcel", scope=indexed.scope))
+    finally:
+        indexed.close()
+    assert _paths(response)[0] == "core.js"
