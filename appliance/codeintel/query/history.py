@@ -13,12 +13,12 @@ _MOST: Final = 200  # commits that git is asked for
 
 
 def history(asked: Asked, subject: Subject, page: Page) -> HistoryResponse:
-    """Return the commits that changed the lines of what *subject* means first; raise as `meant` and `Source.changes` do."""
+    """Return the commits that changed the lines of what *subject* means first; raise as `meant` and `Source.commits` do."""
     name, every, warnings = meant(subject, asked)
     found = [each.found for each in every]
     row, info = found[0].row, found[0].code.generation.info
     lines = (row.start_line, row.end_line)
-    commits = asked.texts.source(info.repo).changes(commit=info.commit, path=row.path, lines=lines, most=_MOST + 1)
+    commits = asked.texts.source(info.repo).commits(commit=info.commit, path=row.path, lines=lines, most=_MOST + 1)
     definitions, unread = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     if len(found) > 1:
         warnings.append(

@@ -142,14 +142,14 @@ class Source(Protocol):
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return how many commits *branch* has that *commit* lacks; None if the repository cannot tell."""
 
-    def changes(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
+    def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed the *lines*, first to last, of *path*.
 
         Raise `InvalidInput` where nobody's changes are kept, `DeadlineExceeded` if that takes too long.
         """
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
-        """Return what changed in the newest *most* commits that changed *path*; raise as `changes` does."""
+        """Return what changed in the newest *most* commits that changed *path*; raise as `commits` does."""
 
     def close(self) -> None:
         """End child processes. The source cannot be used afterwards."""

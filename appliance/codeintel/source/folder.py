@@ -109,7 +109,7 @@ class FolderSource(Stored):
         """Yield what this source left out when it took *snapshot*: ignored, oversize, special, unreadable."""
         return iter(self._left_out.get(snapshot.commit, []))
 
-    def changes(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
+    def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
         del commit, path, lines, most
         raise self._without_past()

@@ -64,9 +64,9 @@ class GitSource(Stored):
             self._counts = {(tip, commit): int(done.stdout)}
         return self._counts[tip, commit]
 
-    def changes(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
+    def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed these *lines* of *path*."""
-        return past.changes(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
+        return past.commits(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*."""

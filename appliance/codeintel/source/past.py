@@ -39,7 +39,7 @@ class Together:
     files: Counter[str]
 
 
-def changes(git_dir: Path, commit: CommitId, path: str, *, first: int, last: int, most: int) -> list[Commit]:
+def commits(git_dir: Path, commit: CommitId, path: str, *, first: int, last: int, most: int) -> list[Commit]:
     """Return the newest *most* commits, back from *commit*, that changed the lines *first* to *last* of *path* in it.
 
     Raise `DeadlineExceeded` if that takes too long, `MalformedContent` where git gives up.
@@ -57,7 +57,7 @@ def changes(git_dir: Path, commit: CommitId, path: str, *, first: int, last: int
 def together(git_dir: Path, commit: CommitId, path: str, *, most: int) -> Together:
     """Return what changed together with *path* in the newest *most* commits that changed it, back from *commit*.
 
-    Raise as `changes` does. Commits that change very many files count for nothing.
+    Raise as `commits` does. Commits that change very many files count for nothing.
     """
     arguments = ("--full-diff", "--name-only", "--no-renames", "-z", "--format=%x01", f"-n{most}")
     said = _log(git_dir, commit, arguments, _safe(path))

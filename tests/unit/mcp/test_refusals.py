@@ -10,6 +10,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.results import DefinitionsResponse, Scope, Subject
 from appliance.mcp.replies import Reply
 from appliance.mcp.toolbox import Toolbox
@@ -165,7 +166,8 @@ class Broken(GraphReader):
 
 
 def test_a_fault_of_ours_tells_nothing_of_our_insides_and_is_counted(served: Served) -> None:
-    broken = replace(served.services, graphs=Broken(served.services.generations, served.services.clock))
+    generations, clock = served.services.generations, served.services.clock
+    broken = replace(served.services, graphs=Broken(generations, Searcher(generations, None, clock), clock))
     reply = asked(broken, "definition", name="x")
     assert code_of(reply) == "internal"
     assert "secret" not in reply.text
