@@ -131,7 +131,7 @@ class Edges:
         flow = self._solver.flows[file]
         for read in flow.reads:
             term = flow.terms[read.term]
-            if term.text not in self._properties:
+            if term.text.removeprefix("set ") not in self._properties:
                 continue
             caller = self._values.first_scope[file] + read.scope
             found = self._values.union(self._values.getters(value, term.text) for value in self._values.of(file, term.a))

@@ -8,6 +8,7 @@ from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.c import C as CEvaluator
 from appliance.codeintel.resolve.c_solve import CSolver
 from appliance.codeintel.resolve.crates import Crates
+from appliance.codeintel.resolve.csharp import CSharp, Namespaces
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.go import Go, GoUnits
 from appliance.codeintel.resolve.includes import CUnits
@@ -43,5 +44,6 @@ GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
 JVM: Final = Family(("java",), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
 C: Final = Family(("c", "cpp"), lambda paths, flows, _: CUnits(paths, flows), CEvaluator, CSolver)
 RUST: Final = Family(("rust",), Crates, Rust, TypedSolver)
-FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, RUST, JVM, C)
+CSHARP: Final = Family(("csharp",), lambda paths, flows, _: Namespaces(paths, flows), CSharp, TypedSolver)
+FAMILIES: Final = (PYTHON, JAVASCRIPT, GO, RUST, JVM, CSHARP, C)
 FOLLOWED: Final = tuple(language for family in FAMILIES for language in family.languages)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from appliance.codeintel.flow import Op
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.classes import Classes
+from appliance.codeintel.resolve.typed_calls import EXTENSION
 from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Order, Value
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Members(Classes):
     def prepare(self) -> None:
         """Find out which scopes add to which types, and what inherits from what, before anything is solved."""
         scopes = [number for number in range(len(self._typed.scope_file)) if self._typed.scope(number).kind == "class"]
+        for part, whole in self._typed.parts().items():
+            self._whole[part] = (whole,)
+            self._parts[whole].append(part)
         adding = [number for number in scopes if EXTENDS in self._typed.scope(number).marks]
         for number in sorted(adding, key=self._has_types, reverse=True):
             self._extend(number)
@@ -106,7 +110,8 @@ class Members(Classes):
         for part in (scope, *self._parts.get(scope, ())):
             one, file = self._typed.scope(part), self._typed.scope_file[part]
             if name in one.names:
-                found |= self._typed.of(file, one.names[name])
+                values = self._typed.of(file, one.names[name])
+                found |= self._extended(values, holder) if EXTENDS in one.marks else values
         found |= self._typed.stored("attribute", scope, name) | self._typed.stored("static", scope, name)
         return frozenset(self._seen(each, holder) for each in found)
 
@@ -127,7 +132,18 @@ class Members(Classes):
             for part in self._outside.get(kind, ())
             if name in self._typed.scope(part).names
         )
-        return frozenset(self._seen(each, holder) for each in found)
+        return frozenset(self._seen(each, holder) for each in self._extended(found, holder))
+
+    def _extended(self, found: Values, holder: Value) -> Values:
+        """Return what was *found* in a scope that adds to a type: what takes that as its first argument is bound to it."""
+        if isinstance(holder, Class):
+            return found
+        return frozenset(
+            Function(each.scope, holder)
+            if isinstance(each, Function) and EXTENSION in self._typed.scope(each.scope).marks
+            else each
+            for each in found
+        )
 
     def _inherited(self, order: "tuple[int | External, ...] | list[int | External]", name: str, holder: Value) -> Values:
         found: set[Value] = set()

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 from appliance.codeintel.flow import AS_FUNCTION, TAKEN
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.typed import TypedEvaluator
-from appliance.codeintel.resolve.values import External, Function, Instance, Value
+from appliance.codeintel.resolve.values import External, Function, Instance, Package, Value
 
 _CALL: Final = "()"
 
@@ -26,7 +26,10 @@ class Objects(TypedEvaluator):
             return self._taken_by(value, int(name[len(TAKEN) :]))
         if isinstance(value, Function) and name in self.of_all:
             return NOTHING
-        return super().attribute(value, name)
+        found = super().attribute(value, name)
+        if isinstance(value, Package) and not found and not self.declaring(value, name):
+            return frozenset((External(f"{value.name}.{name}"),))  # others have parts of it too
+        return found
 
     def _named(self, scope: int, name: str, *, builtins: bool) -> Values:
         """Return what *name* alone is in *scope*: what a type has, what stands around it, or what its bases may have."""
@@ -48,6 +51,9 @@ class Objects(TypedEvaluator):
     def _perhaps(self, found: Values, name: str) -> Values:
         """Return what was *found* as *name* in a base that lies outside, if it can be meant."""
         return found if name.endswith(_CALL) else NOTHING
+
+    def _brought(self, scope: int, name: str) -> Values:
+        return frozenset(each for each in super()._brought(scope, name) if not isinstance(each, External))
 
     def _taken_by(self, value: Value, place: int) -> Values:
         """Return what the function that *value* is, or stands for, takes at *place*."""

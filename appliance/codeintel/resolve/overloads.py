@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, Site
+from appliance.codeintel.flow import Site
 from appliance.codeintel.resolve.calls import Arguments
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY
@@ -13,6 +13,7 @@ from appliance.codeintel.resolve.values import Class, Constant, Container, Exter
 
 _NOT, _PERHAPS, _WIDER, _SAME = range(4)
 _NUMBERS: Final = ("byte", "short", "char", "int", "long", "float", "double", "decimal")
+_OBJECT: Final = Constant("object")
 _OF_ALL: Final = frozenset({"Object", "Any", "Comparable", "Serializable"})
 
 
@@ -54,8 +55,14 @@ class Overloads(TypedCalls):
 
     def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
         """Yield the functions that are handed to what lies outside or to a container, which may call them."""
-        callers = frozenset(each for each in called if not self._keeps(each))
-        yield from super().onward(file, site, callers)
+        puts = self._typed.containers.puts | self.keepers
+        yield from super().onward(
+            file, site, frozenset(e for e in called if not isinstance(e, Method) or e.name not in puts)
+        )
+
+    def calls_back(self, path: str) -> bool:
+        """Return whether what lies outside at *path* may call functions that it is given."""
+        return path.rpartition(".")[2] not in self.keepers
 
     def handed(self, of: Value) -> Arguments:
         """Return what a method of *of*, a container, hands to the functions that it calls: key and value, or items."""
@@ -67,23 +74,13 @@ class Overloads(TypedCalls):
         held = self._typed.containers
         return held.keyed(of) if isinstance(held, Tables) else NOTHING
 
-    def _keeps(self, value: Value) -> bool:
-        """Return whether *value*, something outside or a method of a container, only takes a function and calls none."""
-        match value:
-            case External(path):
-                return path.rpartition(".")[2] in self.keepers
-            case Method(_, name):
-                return name in self._typed.containers.puts or name in self.keepers
-            case _:
-                return False
-
     def _fitting(self, functions: Values, file: int, site: Site) -> Values:
         found = super()._fitting(functions, file, site)
         several = [each for each in found if isinstance(each, Function)]
         if len(several) < 2 or not site.arguments or any(name for name, _ in site.arguments):
             return found
         given = [self._typed.of(file, term) for _, term in site.arguments]
-        fits = {each: self._fit(each.scope, given) for each in several}
+        fits = {each: self._fit(each, given) for each in several}
         best: dict[int | None, int] = defaultdict(int)
         for each, fit in fits.items():
             owner = self._typed.owner(each.scope)
@@ -94,12 +91,11 @@ class Overloads(TypedCalls):
         }  # fmt: skip
         return frozenset(chosen) | {each for each in found if not isinstance(each, Function)} if chosen else found
 
-    def _fit(self, scope: int, given: "list[Values]") -> int:
+    def _fit(self, function: Function, given: "list[Values]") -> int:
         """Return how well a function takes what is *given*: 0 where it cannot."""
-        one, file = self._typed.scope(scope), self._typed.scope_file[scope]
-        params = one.params[1:] if one.params and one.params[0].name == RECEIVER else one.params
+        file = self._typed.scope_file[function.scope]
         total = 1
-        for param, values in zip(params, given, strict=False):
+        for param, values in zip(self.taken(function), given, strict=False):
             declared = self._typed.of(file, param.type)
             if param.star or not declared or not values:
                 total += _PERHAPS
@@ -114,7 +110,7 @@ class Overloads(TypedCalls):
         """Return how well *value* is one of what is *declared*."""
         if value == declared:
             return _SAME
-        if isinstance(declared, External) and declared.path.rpartition(".")[2] in _OF_ALL:
+        if declared == _OBJECT or (isinstance(declared, External) and declared.path.rpartition(".")[2] in _OF_ALL):
             return _PERHAPS
         match value, declared:
             case Instance(scope), Instance(wanted):

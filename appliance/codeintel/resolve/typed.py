@@ -28,7 +28,7 @@ How a language joins:
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Site, Term
@@ -229,6 +229,10 @@ class TypedEvaluator(Evaluator):
     def keeps(self, value: Value) -> bool:
         """Return whether what has a declared type learns that it is *value*: a function, whose type says too little."""
         return isinstance(value, Function)
+
+    def parts(self) -> Mapping[int, int]:
+        """Return which class scopes are parts of which others: here none."""
+        return {}
 
     def meet(self, functions: Values, declared: Values) -> None:
         """Learn what *functions* are called with, now that they are known to be what is *declared*: here nothing."""

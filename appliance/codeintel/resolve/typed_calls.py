@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Site
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Param, Site
 from appliance.codeintel.resolve.calls import Arguments, Calls
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY, Containers
@@ -21,6 +21,7 @@ from appliance.codeintel.resolve.values import (
 if TYPE_CHECKING:
     from appliance.codeintel.resolve.typed import TypedEvaluator
 
+EXTENSION: Final = "extension"  # the mark of a function whose first parameter is what it is called on from elsewhere
 SIGNATURE: Final = "signature"
 
 
@@ -91,17 +92,23 @@ class TypedCalls(Calls):
         yield from found or ((made,) if self._typed.makes else ())
 
     def _fitting(self, functions: Values, file: int, site: Site) -> Values:  # noqa: ARG002 - others need the file
-        counted = [each for each in functions if isinstance(each, Function) and self._takes(each.scope, site)]
+        counted = [each for each in functions if isinstance(each, Function) and self._takes(each, site)]
         several = sum(isinstance(each, Function) for each in functions) > 1
         if not several or not counted:
             return functions
         return frozenset(counted) | {each for each in functions if not isinstance(each, Function)}
 
-    def _takes(self, scope: int, site: Site) -> bool:
-        one = self._typed.scope(scope)
+    def taken(self, function: Function) -> Sequence[Param]:
+        """Return the parameters of *function* that a call has arguments for: all but the one for what it is called on."""
+        one = self._typed.scope(function.scope)
+        extends = function.self_ is not None and EXTENSION in one.marks
+        return one.params[1:] if one.params and (extends or one.params[0].name == RECEIVER) else one.params
+
+    def _takes(self, function: Function, site: Site) -> bool:
+        one = self._typed.scope(function.scope)
         if SIGNATURE in one.marks or any(name for name, _ in site.arguments):
             return True
-        params = one.params[1:] if one.params and one.params[0].name == RECEIVER else one.params
+        params = self.taken(function)
         least = sum(not param.star and not param.default for param in params)
         return least <= len(site.arguments) and (len(site.arguments) <= len(params) or any(param.star for param in params))
 

@@ -100,3 +100,19 @@ C: Final = Words(
         "size", "str", "swap", "type", "unlock", "update", "value", "what",
     }),
 )  # fmt: skip
+
+CSHARP: Final = Words(
+    constructor="new()",
+    iterator="GetEnumerator",
+    following="MoveNext",
+    builtins="System",
+    common=frozenset({
+        "Add", "AddRange", "Any", "All", "Append", "Apply", "Build", "Clear", "Clone", "Close", "Contains", "Copy",
+        "Count", "Create", "Delete", "Dispose", "DisposeAsync", "Equals", "Execute", "Find", "First", "Flush", "Format",
+        "Get", "GetAsync", "GetHashCode", "GetType", "GetValue", "Handle", "Init", "Initialize", "Insert", "Invoke",
+        "Join", "Last", "Load", "Log", "Max", "Min", "Next", "Open", "Parse", "Process", "Read", "ReadAsync", "Register",
+        "Remove", "Replace", "Reset", "Run", "Save", "Select", "Send", "Set", "SetValue", "Single", "Split", "Start",
+        "Stop", "Sum", "ToArray", "ToList", "ToString", "Trim", "TryGet", "TryGetValue", "TryParse", "Update", "Validate",
+        "Wait", "Where", "Write", "WriteAsync", "WriteLine",
+    }),
+)  # fmt: skip

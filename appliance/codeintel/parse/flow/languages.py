@@ -8,6 +8,7 @@ from tree_sitter import Node
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.parse.flow.c import c_flow
 from appliance.codeintel.parse.flow.cpp import cpp_flow
+from appliance.codeintel.parse.flow.csharp import csharp_flow
 from appliance.codeintel.parse.flow.go import go_flow
 from appliance.codeintel.parse.flow.java import java_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
@@ -22,4 +23,5 @@ FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     "c": c_flow,
     "cpp": cpp_flow,
     "rust": rust_flow,
+    "csharp": csharp_flow,
 }

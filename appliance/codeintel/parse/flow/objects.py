@@ -126,7 +126,14 @@ class Objects(Typed):
         if name in self.imports:
             return self.imports[name]
         hidden = any(name in each.fields for each in self.homes)  # a field may have the name of its type
-        return self.builder.term(Op.READ, 0 if hidden else self.scope, text=name)
+        return self.builder.term(Op.READ, self._unit() if hidden else self.scope, text=name)
+
+    def _unit(self) -> int:
+        """Return the module scope that the walk stands in."""
+        at = self.scope
+        while self.builder.scopes[at].kind != "module":
+            at = self.builder.scopes[at].parent
+        return at
 
     def type_of(self, home: Home) -> int:
         """Return the term of the class *home*."""
