@@ -110,6 +110,14 @@ class Impact(Named):
     steps: int = Field(MOST_STEPS, ge=1, le=MOST_STEPS, description="How many calls away to go. 1: only direct callers.")
 
 
+class Repomap(Several):
+    """Arguments of ``repomap``."""
+
+    focus: Words = Field(
+        default_factory=list, max_length=20, description="Names, files or folders that matter; leave it out for the whole."
+    )
+
+
 class Ask(Several):
     """Arguments of ``ask``."""
 

@@ -81,6 +81,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
         arguments.Outline,
         results.FileOutline,
     ),
+    "repomap": Tool(
+        "Map of the code",
+        "Get the files and definitions that most of the code leans on, to find your way in code that you do not know; with"
+        " focus, those around some names or folders.",
+        arguments.Repomap,
+        results.Map,
+    ),
     "ask": Tool(
         "Ask about the code",
         "Give a question in plain words; get the lines of code that answer it, and exact answers to questions such as"

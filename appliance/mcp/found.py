@@ -15,7 +15,8 @@ from appliance.codeintel.results import (
     Span,
 )
 from appliance.codeintel.results import Hit as FoundHit
-from appliance.mcp.results import Call, Defined, Definition, Entry, Evidence, Hit, Indexed, Reached, Use
+from appliance.codeintel.results import MapFile as FoundFile
+from appliance.mcp.results import Call, Defined, Definition, Entry, Evidence, Hit, Indexed, MapFile, Reached, Use
 
 _LONGEST_NAME = 200
 _LONGEST_LINE = 300
@@ -156,6 +157,19 @@ def entry(found: OutlineEntry) -> Entry:
         start_line=found.start_line,
         end_line=found.end_line,
         depth=found.depth,
+    )
+
+
+def map_file(found: FoundFile) -> MapFile:
+    """Return a file of a map."""
+    return MapFile(
+        repo=found.file.repo_name,
+        path=display(found.file.path),
+        rank=found.rank,
+        heads=[
+            f"{each.start_line:>5} {'  ' * each.depth}{_line(each.signature) or _name(each.symbol)}"
+            for each in found.entries
+        ],
     )
 
 

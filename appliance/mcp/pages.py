@@ -68,7 +68,8 @@ class Page:
 
         *hint* says how to narrow a list that goes on; *order* is what its order depends on, beside the index.
         """
-        state = digest([(fresh.repo, fresh.generation) for fresh in listing.freshness], list(order))
+        read = [(fresh.repo, fresh.generation, fresh.commit) for fresh in listing.freshness]
+        state = digest(read, listing.total, list(order))  # a graph is published behind its index, and changes the total
         unchanged(self._cursor, state=state)
 
         def made(some: Sequence[T]) -> Listed:

@@ -193,6 +193,24 @@ class Reach(Listed):
     reached: list[Reached]
 
 
+class MapFile(Result):
+    """A file, and the heads of what it defines that most of the code leans on, each after its line."""
+
+    repo: Repo
+    path: str
+    rank: float = Field(description="How much of the code leans on it; of all files together 1.")
+    heads: list[str]
+
+
+class Map(Answered):
+    """The files that matter most, the first most of all."""
+
+    total: int = Field(description="How many files there are in all.")
+    truncated: bool = Field(description="Whether there is more than fits max_tokens.")
+    hint: str
+    files: list[MapFile]
+
+
 class Evidence(Lines):
     """Numbered lines that bear on the question."""
 

@@ -15,11 +15,10 @@ def text_of(result: Answered) -> str:
 def _foot(result: Answered) -> Iterable[str]:
     yield from (f"note: {warning}" for warning in result.warnings)
     yield f"index: {'; '.join(map(_indexed, result.index))}"
-    if isinstance(result, Listed):
-        if result.hint:
-            yield f"hint: {result.hint}"
-        if result.next_cursor:
-            yield f"next_cursor: {result.next_cursor}"
+    if isinstance(result, Listed | results.Map) and result.hint:
+        yield f"hint: {result.hint}"
+    if isinstance(result, Listed) and result.next_cursor:
+        yield f"next_cursor: {result.next_cursor}"
 
 
 def _indexed(index: Indexed) -> str:
@@ -88,6 +87,13 @@ def _reach(result: results.Reach) -> Iterable[str]:
         )
 
 
+def _map(result: results.Map) -> Iterable[str]:
+    yield _head(len(result.files), result.total, "files, the most important first", result)
+    for each in result.files:
+        yield f"{each.repo}: {each.path}"
+        yield from each.heads
+
+
 def _answer(result: results.Answer) -> Iterable[str]:
     exact = result.kind == "structure"
     if result.sentences:
@@ -118,5 +124,6 @@ _BODIES: Final[Mapping[type[Answered], Callable[..., Iterable[str]]]] = {
     results.FileOutline: _outline,
     results.Calls: _calls,
     results.Reach: _reach,
+    results.Map: _map,
     results.Answer: _answer,
 }

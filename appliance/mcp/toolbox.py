@@ -5,7 +5,7 @@ from typing import Final
 
 from appliance.mcp import catalogue
 from appliance.mcp.replies import Progress, Reply, failed
-from appliance.mcp.tools import files, graph, questions, search
+from appliance.mcp.tools import files, graph, overview, questions, search
 from appliance.services import Services
 from appliance.web.problems import log_failure, problem_of
 
@@ -20,6 +20,7 @@ RUNS: Final[Mapping[str, Run]] = {
     "callees": graph.callees,
     "impact": graph.impact,
     "outline": files.outline,
+    "repomap": overview.repomap,
     "ask": questions.ask,
 }
 """What each tool of the catalogue does."""

@@ -65,7 +65,7 @@ def held(generations: Generations, path: str, *, scope: Scope, commit: str = "")
     files = [(part, each, part.generation.files.number(each)) for part in parts for each in sorted(exact)]
     holding = [Held(part, each, number, tuple(warnings)) for part, each, number in files if number is not None]
     if not holding:
-        raise no_file(path, [each for part in parts for each in part.generation.files.paths])
+        raise no_file(path, [each for part in parts for each in part.generation.files.by_path])
     if len(holding) > 1:
         names = ", ".join(sorted({each.part.repo.name for each in holding}))
         raise InvalidInput(f"Several repositories have {display(path)!r}: {names}.", remedy="Say which one is meant.")
@@ -116,4 +116,4 @@ def _at(commit: str, parts: Sequence[Part], generations: Generations) -> list[Pa
 def _unescaped(parts: Sequence[Part], path: str) -> set[str]:
     if "\\" not in path:
         return set()
-    return {each for part in parts for each in part.generation.files.paths if not each.isascii() and display(each) == path}
+    return {each for part in parts for each in part.generation.files.by_path if not each.isascii() and display(each) == path}

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from mcp_types import CallToolResult
 
-from appliance.codeintel.query.graphs import GraphReader
-from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.results import DefinitionsResponse, Scope, Subject
 from appliance.mcp.replies import Reply
 from appliance.mcp.toolbox import Toolbox
-from appliance.services import Services
+from appliance.services import Graphing, Services
 from tests.support.agents import error_of, over_http, text_of
 from tests.support.appliance import make_services, working
 from tests.support.repos import commit, make_repo
@@ -157,7 +156,7 @@ def test_a_repository_that_has_vanished_leaves_lines_unread_and_says_why(tmp_pat
         assert code_of(asked(services, "read_lines", path="a.py")) == "not_found"
 
 
-class Broken(GraphReader):
+class Broken:
     """A part of the appliance with a fault of ours in it."""
 
     async def definition(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> DefinitionsResponse:
@@ -166,8 +165,7 @@ class Broken(GraphReader):
 
 
 def test_a_fault_of_ours_tells_nothing_of_our_insides_and_is_counted(served: Served) -> None:
-    generations, clock = served.services.generations, served.services.clock
-    broken = replace(served.services, graphs=Broken(generations, Searcher(generations, None, clock), clock))
+    broken = replace(served.services, graphs=cast("Graphing", Broken()))
     reply = asked(broken, "definition", name="x")
     assert code_of(reply) == "internal"
     assert "secret" not in reply.text

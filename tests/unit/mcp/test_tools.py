@@ -25,6 +25,7 @@ ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "callees": {"name": "Shelf.put"},
     "impact": {"name": "label_of"},
     "outline": {"path": "store/shelf.py"},
+    "repomap": {"focus": ["store/"]},
     "ask": {"question": "Where is label_of defined?"},
 }
 NAMED = {
@@ -36,6 +37,7 @@ NAMED = {
     "callees": "label_of",
     "impact": "Shelf.put",
     "outline": "def take(self, label)",
+    "repomap": "def label_of(parcel)",
     "ask": "store/shelf.py",
 }
 
@@ -93,7 +95,8 @@ def test_the_tools_are_told_of_with_what_a_model_needs_to_choose(served: Served)
                 assert tool.annotations is not None
                 assert tool.annotations.read_only_hint
                 properties = tool.input_schema["properties"]
-                assert list(properties)[: len(tool.input_schema["required"])] == tool.input_schema["required"]
+                needed = tool.input_schema.get("required", [])
+                assert list(properties)[: len(needed)] == needed
                 assert all(each["description"] for each in properties.values()), tool.name
                 assert "$defs" not in tool.input_schema, "small models cannot follow references"
                 assert len(json.dumps(tool.input_schema)) < 2_000
