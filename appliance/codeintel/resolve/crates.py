@@ -24,10 +24,12 @@ class Crates(Units):
         self._folders: dict[str, str] = {}  # crates by the folder of their root files
         self._crates: dict[str, str] = {}  # and by the names under which others know them
         self._renamed: dict[str, str] = {}
+        self._roots: set[str] = set()  # paths of root files, without their ending
         for path in sorted(settings, key=lambda each: (each.count("/"), each)):
             if posixpath.basename(path) == "Cargo.toml":
                 self._take(posixpath.dirname(path), _read(settings[path]))
         super().__init__(paths, flows)
+        self._rooted = {unit for unit in self.of if self.between not in unit}
 
     def _take(self, folder: str, settings: Mapping[str, object]) -> None:
         package = settings.get("package")
@@ -38,17 +40,22 @@ class Crates(Units):
         lib = lib if isinstance(lib, dict) else {}
         called = str(lib.get("name") or name).replace("-", "_")
         key = called if called not in self._folders.values() else f"{called}@{folder}"
-        self._folders[_below(folder, posixpath.dirname(str(lib.get("path") or "src/lib.rs")))] = key
+        self._add(folder, str(lib.get("path") or "src/lib.rs"), key)
         self._crates.setdefault(called, key)
         for target in _TARGETS:
             listed = settings.get(target)
             for each in listed if isinstance(listed, list) else ():
                 if isinstance(each, dict) and isinstance(each.get("path"), str):
-                    at = posixpath.dirname(each["path"])
-                    self._folders.setdefault(_below(folder, at), f"{key}#{at}")
+                    self._add(folder, each["path"], f"{key}#{posixpath.dirname(each['path'])}")
         for at in _FOLDERS:
             self._folders.setdefault(_below(folder, at), f"{key}#{at}")
         self._rename(settings)
+
+    def _add(self, folder: str, path: str, key: str) -> None:
+        """Know the crate *key* with the root file *path* below *folder*."""
+        full = _below(folder, path)
+        self._roots.add(full.removesuffix(".rs"))
+        self._folders.setdefault(posixpath.dirname(full), key)
 
     def _rename(self, settings: Mapping[str, object]) -> None:
         for table in ("dependencies", "dev-dependencies"):
@@ -68,11 +75,13 @@ class Crates(Units):
             folder = _source_folder(stem)
             crate = self._folders[folder] = f"@{folder}"
         inside = posixpath.relpath(stem, folder or ".").split("/")
-        return self.between.join([crate, *inside[: -1 if inside[-1] in _ROOTS else None]])
+        is_root = inside[-1] in _ROOTS or stem in self._roots
+        return self.between.join([crate, *inside[: -1 if is_root else None]])
 
     def crate(self, file: int) -> str:
-        """Return the crate of *file*."""
-        return self.of[file].partition(self.between)[0]
+        """Return the crate of *file*: of the folder of its root, or the file itself where that has no root in it."""
+        crate, _, inside = self.of[file].partition(self.between)
+        return crate if crate in self._rooted or self.between in inside else self.of[file]
 
     def find(self, name: str, *, importer: int) -> Module | Package | External:
         """Return what a path that begins with a crate, ``crate``, ``self`` or ``super`` names in the file *importer*."""

@@ -236,6 +236,10 @@ class Evaluator:
             case _:
                 return NOTHING
 
+    def whole(self, scope: int) -> tuple[int, ...]:
+        """Return the classes that the class *scope* is a part of: here itself."""
+        return (scope,)
+
     def getters(self, value: Value, name: str) -> Values:
         """Return the functions that are called when *name* of *value* is read, where it is a property."""
         return self.classes.getters(value, name)

@@ -41,10 +41,11 @@ class Members(Classes):
         for number in sorted(adding, key=self._has_types, reverse=True):
             self._extend(number)
         for number in scopes:
-            if number not in self._whole:
+            if not self._whole.get(number):  # also what something outside implements
                 for base in self._bases(number):
                     if isinstance(base, int):
                         self._below[base].append(number)
+            if number not in self._whole:
                 for name in self._names(number):
                     self._having[name].append(number)
 
@@ -87,7 +88,7 @@ class Members(Classes):
 
     def _linear(self, scope: int) -> Values:
         """Return a type and all that it inherits from, level by level."""
-        order: dict[int | External, None] = dict.fromkeys(self.whole(scope))
+        order: dict[int | External, None] = dict.fromkeys(self.whole(scope) or (scope,))
         waiting: list[int | External] = list(order)
         for at in waiting:
             if isinstance(at, int) and len(order) < _LONGEST:
@@ -180,7 +181,9 @@ class Members(Classes):
         having = 0
         for each in self.below(scope):
             made = Instance(each) if isinstance(holder, Instance) else Class(each)
-            methods = self._called_on(self._inherited(self.order(each), name, made))
+            there = self._inherited(self.order(each), name, made)
+            promised = isinstance(made, Class) and not self._typed.virtual  # by a trait, functions without an instance too
+            methods = _methods(there) if promised else self._called_on(there)
             own = [method for method in methods if self._typed.owner(method.scope) not in known]
             found.update(own)
             having += bool(own)

@@ -1,9 +1,10 @@
 """What Rust's terms can be."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import UNKNOWN, Flow, Site, Term
+from appliance.codeintel.flow import UNKNOWN, Flow, Op, Site, Term
+from appliance.codeintel.resolve.calls import Arguments
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY
 from appliance.codeintel.resolve.crates import Crates
@@ -51,6 +52,7 @@ LIBRARY: Final = frozenset({
     "assert_ne!", "debug_assert!", "debug_assert_eq!", "debug_assert_ne!", "dbg!", "todo!", "unreachable!", "matches!",
     "unimplemented!", "concat!", "include_str!", "env!", "option_env!", "cfg!",
 })  # fmt: skip
+_FOLDS: Final = frozenset({"fold", "try_fold", "scan"})
 _PAIRS: Final = frozenset({"enumerate", "drain_enumerated"})
 
 
@@ -103,6 +105,21 @@ class RustCalls(TypedCalls):
         return super().result(value)
 
     maps: ClassVar[frozenset[str]] = frozenset({"map", "map_or", "map_or_else", "then", "scan", "map_while", "filter_map"})
+
+    def calls_back(self, path: str) -> bool:
+        """Return whether what lies outside at *path* may call functions that it is given: methods of builtin types do."""
+        return path.count(".") > 1 or super().calls_back(path)
+
+    def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
+        """Yield the functions that are handed to what may call them, with what an iterator of the repository yields."""
+        term = self._typed.flows[file].terms[site.function]
+        base = self._typed.of(file, term.a) if term.op == Op.ATTR else NOTHING
+        made = self._typed.union(self._typed.containers.iterated(each) for each in base if isinstance(each, Instance))
+        for function, given in super().onward(file, site, called):
+            if term.text in _FOLDS and site.arguments:
+                yield function, [("", self._typed.of(file, site.arguments[0][1])), *given]
+            else:
+                yield function, given or ([("", made)] if made else [])
 
     def _method(self, method: Method, arguments: Sequence[tuple[str, Values]]) -> Values:
         if method.name in {"and_then", "flat_map", "filter_map", "fold"}:
@@ -189,8 +206,8 @@ class Rust(TypedEvaluator):
             inner = self.union(self.attribute(each, name) for each in made if each != value)
             if inner:
                 return inner
-        derived = name in _SAME or name in _DERIVED
-        return found or (frozenset((Method(Instance(value.scope), name),)) if derived else NOTHING)
+        derived = frozenset((Method(Instance(value.scope), name),)) if name in _SAME or name in _DERIVED else NOTHING
+        return derived or found
 
     def instance(self, value: Value) -> Values:
         """Return an instance of the type *value*, or what a variant makes, or a type under another name."""
@@ -199,7 +216,7 @@ class Rust(TypedEvaluator):
                 return self.of(self.scope_file[scope], self.scope(scope).type)
             case Class(scope) if "alias" in self.scope(scope).marks:
                 return self.classes.own(scope, UNDERLYING, Instance(scope))
-            case Instance():
+            case Instance() | Container():
                 return frozenset((value,))
             case _:
                 return super().instance(value)

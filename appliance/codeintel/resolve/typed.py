@@ -142,6 +142,10 @@ class TypedEvaluator(Evaluator):
         """Return whether *term* is a unit or a type."""
         return all(isinstance(each, Package | Class) for each in self.of(file, term))
 
+    def whole(self, scope: int) -> tuple[int, ...]:
+        """Return the types that the class *scope* is a part of: itself, or what it adds to."""
+        return self.classes.whole(scope)
+
     def converts(self, file: int, site: Site) -> bool:
         """Return whether what looks like a call turns something into another type."""
         return not self.makes and any(isinstance(each, Class) for each in self.of(file, site.function))

@@ -151,7 +151,7 @@ class TypedCalls(Calls):
         functions = self.functions(file, site)
         for value in called if functions else ():
             match value:
-                case Method(of):
+                case Method(of, name) if name not in self._typed.containers.puts:
                     given = self.handed(of)
                     yield from ((function, given) for function in functions)
                 case External(path) if self.calls_back(path):

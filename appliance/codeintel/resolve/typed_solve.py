@@ -26,6 +26,9 @@ class TypedSolver(Solver):
         self._typed = self.values
 
     def _called(self, file: int, site: Site) -> Iterator[Value]:
+        if site.kind == "iter":
+            yield from self._looped(self._typed.of(file, site.function))
+            return
         called = self._typed.calls.chosen(file, site)
         for value in called:
             if isinstance(value, Class):
@@ -34,6 +37,17 @@ class TypedSolver(Solver):
                 yield from self._of_type(value.scope)
             else:
                 yield value
+
+    def _looped(self, over: Values) -> Iterator[Value]:
+        """Yield what a loop *over* something calls: what gives the next thing, of that or of the iterator that it makes."""
+        words = self._typed.words
+        for value in (each for each in over if isinstance(each, Instance)):
+            made = self._typed.attribute(value, words.iterator)
+            yield from (each for each in made if isinstance(each, Function))
+            for each in self._typed.calls.called(made) | {value}:
+                if isinstance(each, Instance):
+                    following = self._typed.attribute(each, words.following)
+                    yield from (function for function in following if isinstance(function, Function))
 
     def _of_type(self, scope: int) -> Iterator[Value]:
         """Yield the functions that are known to be of the named type *scope*, if they are not too many to tell anything."""

@@ -118,8 +118,10 @@ class Uses:
         first = self._values.first_scope[file]
         for number, scope in enumerate(self._flows[file].scopes, start=first):
             if scope.kind == "class":
-                yield from self._based(file, number, scope.bases, "inherits")
-                yield from self._based(file, number, scope.promises, "implements")
+                bases = scope.bases["extends" in scope.marks :]  # the first is what it adds to
+                for whole in self._values.whole(number):
+                    yield from self._based(file, whole, bases, "inherits")
+                    yield from self._based(file, whole, scope.promises, "implements")
                 yield from self._replaced(file, number)
 
     def _based(self, file: int, number: int, bases: Sequence[int], kind: UseKind) -> Iterator[Use]:

@@ -103,12 +103,11 @@ class _Statements(Expressions):
                 self._introduce(*self.defined_type(child))
         return UNKNOWN
 
-    def _introduce(self, name: str, *terms: int) -> None:
+    def _introduce(self, name: str, term: int) -> None:
         """Let *name* be one of the package, or of this block."""
         if self.scope:
-            self.declare(name, self.builder.join(terms))
-            return
-        for term in terms:
+            self.declare(name, term)
+        else:
             self.bind(name, term)
 
     def _variables(self, node: Node) -> int:
@@ -119,8 +118,7 @@ class _Statements(Expressions):
                 names, declared = child.children_by_field_name("name"), self.declared(child.child_by_field_name("type"))
                 values = self._values(child.child_by_field_name("value"), len(names))
                 for name, value in zip(names, values, strict=True):
-                    more = value if not declared or self.builder.is_open(value) else UNKNOWN
-                    self._introduce(self.text(name), declared, more)
+                    self._introduce(self.text(name), self.typed(declared, value))
         return UNKNOWN
 
     def _constants(self, node: Node) -> int:

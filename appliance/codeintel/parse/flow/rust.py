@@ -185,8 +185,7 @@ class _Items(Expressions):
         """Read a ``const`` or a ``static``."""
         declared, value = self.declared(node.child_by_field_name("type")), self.read(node.child_by_field_name("value"))
         name = self.text(node.child_by_field_name("name"))
-        known = declared and not self.builder.is_open(value)
-        self._introduce(name, declared if known else self.builder.join((declared, value)))
+        self._introduce(name, self.typed(declared, value))
         return UNKNOWN
 
     def _macro_defined(self, node: Node) -> int:

@@ -242,7 +242,8 @@ class Expressions(Patterns, ABC):
         """Read a loop over something."""
         over = self.read(node.child_by_field_name("value"))
         with self.nested():
-            self.bind_pattern(node.child_by_field_name("pattern"), self.builder.term(Op.NEXT, over))
+            site = self.builder.site("iter", self.scope, over, line_of(node))
+            self.bind_pattern(node.child_by_field_name("pattern"), self.builder.term(Op.NEXT, over, site))
             self.read(node.child_by_field_name("body"))
         return UNKNOWN
 
@@ -256,8 +257,7 @@ class Expressions(Patterns, ABC):
         """Read a declaration."""
         value, declared = self.read(node.child_by_field_name("value")), self.declared(node.child_by_field_name("type"))
         self.read(node.child_by_field_name("alternative"))
-        term = declared if declared and not self.builder.is_open(value) else self.builder.join((declared, value))
-        self.bind_pattern(node.child_by_field_name("pattern"), term)
+        self.bind_pattern(node.child_by_field_name("pattern"), self.typed(declared, value))
         return UNKNOWN
 
     def returned(self, node: Node) -> int:

@@ -50,7 +50,7 @@ def _spots(root: Node, source: bytes) -> dict[int, tuple[int, int]]:
             name, given = node.child_by_field_name("macro"), node.named_children[-1]
             if name is not None and given.type == "token_tree" and _may_be_call(name, given, source):
                 spots[name.end_byte] = (node.start_byte, node.end_byte)
-                waiting += ((child, given.type) for child in given.named_children if child.type == "token_tree")
+                waiting.append((given, node.type))
         elif node.type == "token_tree":
             _within(node, source, spots)
             waiting += ((child, node.type) for child in node.named_children if child.type == "token_tree")

@@ -11,7 +11,6 @@ from appliance.codeintel.parse.flow.typed import DEEPEST, first
 
 _INNER: Final = frozenset({
     "ref_pattern", "mut_pattern", "reference_pattern", "match_pattern", "parenthesized_pattern",
-    "remaining_field_pattern",
 })  # fmt: skip
 _SAME: Final = frozenset({"or_pattern", "captured_pattern"})
 _SEVERAL: Final = _SAME | {"tuple_pattern", "slice_pattern"}
@@ -39,14 +38,16 @@ class Patterns(Types, ABC):
         elif kind == "struct_pattern":
             self._struct(node, term)
         elif kind in _SEVERAL:
+            rest = False
             for place, child in enumerate(self._parts(node)):
-                part = self.item(term, place) if kind == "tuple_pattern" else self.item(term)
+                rest = rest or child.type == "remaining_field_pattern"  # what stands behind it has an unknown place
+                part = self.item(term, place) if kind == "tuple_pattern" and not rest else self.item(term)
                 self.bind_pattern(child, term if kind in _SAME else part)
         elif kind in _INNER:
             self.bind_pattern(self._inner(node), term)
 
     def _parts(self, node: Node) -> list[Node]:
-        return [child for child in node.named_children if "comment" not in child.type]
+        return [child for child in node.children if (child.is_named or child.type == "_") and "comment" not in child.type]
 
     def _inner(self, node: Node) -> Node | None:
         return next((child for child in node.named_children if child.type != "mutable_specifier"), None)

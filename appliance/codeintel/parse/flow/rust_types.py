@@ -170,10 +170,10 @@ class Types(Typed):
         for name, bounds in bounded:
             if name in self.generics and bounds is not None:
                 self.generics[name] = self.builder.join((self.generics[name], *map(self.declared, bounds.named_children)))
-                traits = [self._trait(child) for child in bounds.named_children]
+                traits = [self._bound(child) for child in bounds.named_children]
                 self.bounds[name] = self.builder.join((self.bounds[name], *traits))
 
-    def _trait(self, node: Node) -> int:
+    def _bound(self, node: Node) -> int:
         return self.path(node) if node.type in _NAMES | _PATHS and self._last(node) not in _MARKERS else UNKNOWN
 
     def used(self, node: Node | None) -> None:
@@ -184,20 +184,24 @@ class Types(Typed):
             kind = at.type
             if kind in {"scoped_use_list", "use_list"}:
                 path = at.child_by_field_name("path")
-                inner = self._taken(path, base) if path is not None else base
+                inner = self._taken(path, base, alone=False) if path is not None else base
                 listed = at.child_by_field_name("list") if kind == "scoped_use_list" else at
                 waiting += [(child, inner) for child in (listed.named_children if listed else ())]
             elif kind == "use_as_clause":
-                self._bring(self.text(at.child_by_field_name("alias")), self._taken(at.child_by_field_name("path"), base))
+                taken = self._taken(at.child_by_field_name("path"), base, alone=False)
+                self._bring(self.text(at.child_by_field_name("alias")), taken)
             elif kind == "use_wildcard":
-                self._bring("*", self._taken(first(at), base))
+                self._bring("*", self._taken(first(at), base, alone=False))
             elif kind == "self" and base is not None:
                 self._bring(self._name_of(base), base)
             elif kind in _NAMES or kind in _PATHS or kind in _ROOTS:
                 self._bring(self._last(at), self._taken(at, base))
 
-    def _taken(self, node: Node | None, base: int | None) -> int:
-        """Return the term of the path *node* below *base*, or without one as it is seen from this module."""
+    def _taken(self, node: Node | None, base: int | None, *, alone: bool = True) -> int:
+        """Return the term of the path *node* below *base*, or without one as it is seen from this module.
+
+        A name *alone* that is brought under this very name is none of this module.
+        """
         names: list[Node] = []
         at = node
         while at is not None and at.type in _PATHS:
@@ -207,10 +211,10 @@ class Types(Typed):
         if at is None:
             return self._members(base or UNKNOWN, names)
         if base is not None:
-            return self._members(base, [*names, at])
+            return base if at.type == "self" else self._members(base, [*names, at])
         if at.type in _ROOTS:
             return self.path(node)
-        if names and self.find(self.text(at)) is None:
+        if (names or not alone) and self.find(self.text(at)) is None:
             return self._members(self.builder.term(Op.READ, self.around(), text=self.text(at)), names)
         return self.path(node) if names else self.builder.term(Op.IMPORT, text=self.text(at))
 

@@ -182,6 +182,12 @@ class Typed(ABC):
         self.block.names[name] = Variable(self.scope, own, UNKNOWN if may_change else term)
         self.builder.bind(self.scope, own, term)
 
+    def typed(self, declared: int, value: int) -> int:
+        """Return the term of what is *declared* and begins with *value*: which function it is only the value tells."""
+        if declared and not self.builder.is_open(declared) and not self.builder.is_open(value):
+            return declared
+        return self.builder.join((declared, value))
+
     def assign(self, name: str, term: int) -> None:
         """Let *name* hold *term* from now on as well."""
         variable = self.find(name)
