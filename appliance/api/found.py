@@ -9,13 +9,10 @@ from pydantic import Field
 from appliance.api.schemas import FreshnessOut, Output
 from appliance.base.paths import display, shown
 from appliance.codeintel.results import (
-    CallHit,
-    CallsResponse,
     Citation,
-    Direction,
+    DefinitionHit,
     Hit,
     ImpactHit,
-    ImpactResponse,
     SearchResponse,
     Signal,
     Span,
@@ -87,7 +84,7 @@ def place_of(span: Span) -> Place:
     )
 
 
-def lines_of(found: Hit | Citation | ImpactHit) -> Lines:
+def lines_of(found: Hit | Citation | ImpactHit | DefinitionHit) -> Lines:
     """Return where *found* stands, for the wire."""
     span = found.span
     return Lines(
@@ -143,131 +140,6 @@ class SearchOut(Output):
             truncated=response.truncated,
             next_offset=offset + len(response.hits) if response.truncated and response.hits else None,
             signals=list(response.signals),
-            freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
-            warnings=[display(warning) for warning in response.warnings],
-            timings=response.timings,
-        )
-
-
-class CallOut(PlaceOut, InRepo):
-    """A call, the address that gives its line, and how surely it is one."""
-
-    href: str
-    caller: str = Field(description="Qualified name; empty at the top level of a file.")
-    callee: str
-    inside: bool = Field(description="Whether what is called stands in the repository.")
-    kind: str = Field(description="call, decorator, raise, iter, with or get.")
-    how: str = Field(description="name, self, type, value, protocol or candidate.")
-    confidence: float
-    text: str
-
-    @classmethod
-    def of(cls, call: CallHit) -> "CallOut":
-        """Return *call* for the wire."""
-        return cls(
-            **place_of(call.span),
-            repo=call.span.repo,
-            repo_name=call.span.repo_name,
-            href=href(call.span),
-            caller=display(call.caller),
-            callee=display(call.callee),
-            inside=call.inside,
-            kind=call.kind,
-            how=call.how,
-            confidence=call.confidence,
-            text=shown(call.text),
-        )
-
-
-class DefinitionOut(LinesOut, Numbered):
-    """A definition of the name that was asked for."""
-
-    @classmethod
-    def of(cls, citation: Citation) -> "DefinitionOut":
-        """Return *citation* for the wire."""
-        return cls(n=citation.n, **lines_of(citation))
-
-
-class CallsOut(Output):
-    """Calls, and what they rest on."""
-
-    name: str
-    direction: Direction
-    definitions: list[DefinitionOut]
-    calls: list[CallOut]
-    total: int
-    truncated: bool
-    next_offset: int | None
-    freshness: list[FreshnessOut]
-    warnings: list[str]
-    timings: dict[str, float] = Field(description="Milliseconds by step.")
-
-    @classmethod
-    def of(cls, response: CallsResponse, *, offset: int) -> "CallsOut":
-        """Return *response*, which began at *offset*, for the wire."""
-        return cls(
-            name=shown(response.name),
-            direction=response.direction,
-            definitions=[DefinitionOut.of(each) for each in response.definitions],
-            calls=[CallOut.of(call) for call in response.calls],
-            total=response.total,
-            truncated=response.truncated,
-            next_offset=offset + len(response.calls) if response.truncated else None,
-            freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
-            warnings=[display(warning) for warning in response.warnings],
-            timings=response.timings,
-        )
-
-
-class ReachedOut(LinesOut):
-    """Something that a change reaches, by the call that stands there."""
-
-    via: str = Field(description="What it calls on the way.")
-    steps: int = Field(description="How many calls away it is.")
-    confidence: float
-    test: bool
-    text: str
-
-    @classmethod
-    def of(cls, hit: ImpactHit) -> "ReachedOut":
-        """Return *hit* for the wire."""
-        return cls(
-            **lines_of(hit),
-            via=display(hit.via),
-            steps=hit.steps,
-            confidence=hit.confidence,
-            test=hit.test,
-            text=shown(hit.text),
-        )
-
-
-class ImpactOut(Output):
-    """What a change can reach, nearest first, and what that rests on."""
-
-    name: str
-    definitions: list[DefinitionOut]
-    reached: list[ReachedOut]
-    total: int
-    tests: int = Field(description="How many of all stand in tests.")
-    truncated: bool
-    next_offset: int | None
-    cut: bool = Field(description="Whether there is more than was looked at.")
-    freshness: list[FreshnessOut]
-    warnings: list[str]
-    timings: dict[str, float] = Field(description="Milliseconds by step.")
-
-    @classmethod
-    def of(cls, response: ImpactResponse, *, offset: int) -> "ImpactOut":
-        """Return *response*, which began at *offset*, for the wire."""
-        return cls(
-            name=shown(response.name),
-            definitions=[DefinitionOut.of(each) for each in response.definitions],
-            reached=[ReachedOut.of(each) for each in response.reached],
-            total=response.total,
-            tests=response.tests,
-            truncated=response.truncated,
-            next_offset=offset + len(response.reached) if response.truncated else None,
-            cut=response.cut,
             freshness=[FreshnessOut.of(fresh) for fresh in response.freshness],
             warnings=[display(warning) for warning in response.warnings],
             timings=response.timings,

@@ -21,7 +21,9 @@ COMMANDS: Final = {
     "repo": "Add, list, show, refresh and remove repositories.",
     "bundle": "Build, verify and apply signed bundles.",
     "search": "Search the indexed code.",
-    "graph": "Say who calls what, from the graph behind the index.",
+    "graph": "Say what is defined where and what uses what, from the graph behind the index.",
+    "repomap": "Print what matters most in the code, within a budget of tokens.",
+    "context": "Print the lines that bear on a question, within a budget of tokens.",
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
     "mcp": "Serve the tools to an editor or agent that speaks the Model Context Protocol.",
 }

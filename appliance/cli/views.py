@@ -142,69 +142,6 @@ class Results(msgspec.Struct):
     timings: dict[str, float]
 
 
-class Definition(msgspec.Struct):
-    """A definition of a name."""
-
-    repo_name: str
-    path: str
-    start_line: int
-    symbol: str
-    kind: str
-
-
-class Call(msgspec.Struct):
-    """A call in a repository."""
-
-    repo_name: str
-    path: str
-    start_line: int
-    caller: str
-    callee: str
-    inside: bool
-    kind: str
-    how: str
-    confidence: float
-    text: str
-
-
-class Calls(msgspec.Struct):
-    """Calls, and what they rest on."""
-
-    direction: str
-    definitions: list[Definition]
-    calls: list[Call]
-    total: int
-    truncated: bool
-    freshness: list[Fresh]
-    warnings: list[str]
-    timings: dict[str, float]
-
-
-class Reached(msgspec.Struct):
-    """Something that a change reaches."""
-
-    path: str
-    start_line: int
-    symbol: str
-    via: str
-    steps: int
-    confidence: float
-    test: bool
-
-
-class Impact(msgspec.Struct):
-    """What a change can reach, and what that rests on."""
-
-    definitions: list[Definition]
-    reached: list[Reached]
-    total: int
-    tests: int
-    truncated: bool
-    cut: bool
-    freshness: list[Fresh]
-    warnings: list[str]
-
-
 class Evidence(msgspec.Struct):
     """Lines that bear on a question."""
 

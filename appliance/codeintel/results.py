@@ -145,15 +145,29 @@ class ImpactHit:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A file that changed together with another one, ``times`` of the last ``commits`` that changed that one."""
+
+    path: str
+    times: int
+    commits: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactResponse(Listing):
-    """What a change can reach, nearest first. ``cut``: there is more than was looked at."""
+    """What a change can reach, nearest first. ``cut``: there is more than was looked at.
+
+    ``together`` is what git changed with it; ``unresolved`` the share of all calls that could not be told, 0 to 1.
+    """
 
     name: str
     definitions: tuple["Citation", ...]
     reached: tuple[ImpactHit, ...]
     tests: int  # of the total
     cut: bool
+    together: tuple[Companion, ...]
+    unresolved: float
 
 
 @dataclass(frozen=True, slots=True)

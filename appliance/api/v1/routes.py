@@ -6,11 +6,12 @@ from litestar import Router
 from litestar.types import ControllerRouterHandler
 
 from appliance.api.v1.ask import AskController
-from appliance.api.v1.graph import GraphController
+from appliance.api.v1.graph import GraphController, SubjectController
 from appliance.api.v1.health import HealthController
 from appliance.api.v1.identity import IdentityController
 from appliance.api.v1.jobs import JobController
 from appliance.api.v1.login import LoginController
+from appliance.api.v1.maps import MapController
 from appliance.api.v1.metrics import metrics
 from appliance.api.v1.projects import ProjectController
 from appliance.api.v1.repos import RepoController
@@ -29,7 +30,9 @@ def routes() -> list[ControllerRouterHandler]:
         RepoController,
         JobController,
         SearchController,
+        SubjectController,
         GraphController,
+        MapController,
         AskController,
     ]
     return [Router(PREFIX, route_handlers=controllers), metrics]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from appliance.codeintel.citations import cite
 from appliance.codeintel.query.asking import Asked, Page, unknown
 from appliance.codeintel.query.calls import CALLING, Call, callees, callers, unfollowed, unresolved
+from appliance.codeintel.query.companions import companions
 from appliance.codeintel.query.draft import Found, place_of, plain_name, several
 from appliance.codeintel.query.impact import Reached, impact
 from appliance.codeintel.query.meaning import meant
@@ -17,6 +18,7 @@ from appliance.codeintel.results import (
     ImpactResponse,
     Subject,
 )
+from appliance.codeintel.store.graph import CallGraph
 
 
 def calls(asked: Asked, subject: Subject, direction: Direction, page: Page) -> CallsResponse:
@@ -46,14 +48,24 @@ def reached(asked: Asked, subject: Subject, steps: int, page: Page) -> ImpactRes
     definitions, first = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     lines, second = cite([each.place() for each in shown], texts=asked.texts)
     said = missing(asked, found, "callers")
+    together, unsaid = companions(asked, found)
     return ImpactResponse(
         name=name,
         definitions=definitions,
         reached=tuple(_reached(each, line) for each, line in zip(shown, lines, strict=True)),
         tests=sum(each.test for each in listed),
         cut=any(one.cut for one in impacts),
-        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second]),
+        together=together,
+        unresolved=_share_unresolved(graphs),
+        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second, *unsaid]),
     )
+
+
+def _share_unresolved(graphs: Sequence[tuple[Found, CallGraph | None]]) -> float:
+    infos = [graph.info for graph in dict.fromkeys(graph for _, graph in graphs) if graph is not None]
+    told = sum(info.edges + info.outside for info in infos)
+    lost = sum(info.unresolved for info in infos)
+    return round(lost / (told + lost), 3) if told + lost else 0.0
 
 
 def asked_of(subject: Subject, asked: Asked) -> tuple[str, list[Found], list[str]]:

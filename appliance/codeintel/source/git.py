@@ -18,6 +18,7 @@ from appliance.errors import DeadlineExceeded, InvalidInput, MalformedContent, N
 from appliance.ids import CommitId
 
 _MOST_REFS = 10_000
+_REMEMBERED = 100  # files of which is known what changed with them
 _BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,1024}")
 
 
@@ -28,6 +29,7 @@ class GitSource(Stored):
         super().__init__(view.build(directory, under=mirror), max_bytes=max_bytes, most_files=most_files)
         self._directory = directory
         self._counts: dict[tuple[str, str], int] = {}
+        self._together: dict[tuple[CommitId, str, int], Together] = {}
 
     def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
         """Return the newest state of *branch*: a branch, remote branch, tag, full ref or commit id."""
@@ -70,7 +72,11 @@ class GitSource(Stored):
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*."""
-        return past.together(self._git_dir, commit, path, most=most)
+        key = (commit, path, most)
+        if key not in self._together:
+            self._together = dict(list(self._together.items())[-_REMEMBERED:])
+            self._together[key] = past.together(self._git_dir, commit, path, most=most)
+        return self._together[key]
 
     def branches(self) -> list[str]:
         """Return the short names of the branches, own ones first, at most 10,000."""

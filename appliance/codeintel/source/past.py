@@ -14,6 +14,7 @@ from appliance.errors import InvalidInput
 from appliance.ids import CommitId
 
 _SECONDS: Final = 20.0
+_FEW_SECONDS: Final = 3.0  # for what is told beside something else
 _MOST_OUTPUT: Final = 8 << 20
 _LONGEST_NAME: Final = 200
 _LONGEST_SUMMARY: Final = 500
@@ -60,7 +61,7 @@ def together(git_dir: Path, commit: CommitId, path: str, *, most: int) -> Togeth
     Raise as `commits` does. Commits that change very many files count for nothing.
     """
     arguments = ("--full-diff", "--name-only", "--no-renames", "-z", "--format=%x01", f"-n{most}")
-    said = _log(git_dir, commit, arguments, _safe(path))
+    said = _log(git_dir, commit, arguments, _safe(path), seconds=_FEW_SECONDS)
     found = [[name for name in each.lstrip(b"\0\n").split(b"\0") if name] for each in said.split(b"\x01")[1:]]
     narrow = [names for names in found if 0 < len(names) <= _WIDE]
     return Together(len(narrow), Counter(_others(narrow, os.fsencode(path))))
@@ -71,12 +72,14 @@ def _others(commits: list[list[bytes]], path: bytes) -> Iterator[str]:
         yield from (os.fsdecode(name) for name in names if name != path)
 
 
-def _log(git_dir: Path, commit: CommitId, arguments: tuple[str | bytes, ...], path: bytes) -> bytes:
+def _log(
+    git_dir: Path, commit: CommitId, arguments: tuple[str | bytes, ...], path: bytes, *, seconds: float = _SECONDS
+) -> bytes:
     if not is_id(commit):
         raise InvalidInput(f"{commit[:100]!r} is no commit.")
     behind = ("--", b":(top,literal)" + path) if path else ()
     argv = ("git", "log", "--no-color", *arguments, commit, *behind)
-    done = proc.run(argv, timeout=_SECONDS, env=environment(git_dir), max_output=_MOST_OUTPUT)
+    done = proc.run(argv, timeout=seconds, env=environment(git_dir), max_output=_MOST_OUTPUT)
     if done.code:
         raise broken()
     return done.stdout

@@ -124,6 +124,45 @@ def test_what_a_change_reaches_comes_nearest_first(client: Client) -> None:
     assert client.get("/api/v1/graph/impact", params={"name": "digest_of", "steps": 6}).status_code == 400
 
 
+def test_a_place_means_what_stands_there_and_its_uses_come_with_their_kinds(client: Client) -> None:
+    line = next(n for n, text in enumerate(STORE.splitlines(), start=1) if "digest_of(self.path(name))" in text)
+    place: dict[str, str | int] = {"path": "shop/store.py", "line": line, "word": "digest_of"}
+    (meant,) = client.get("/api/v1/graph/definition", params=place).json()["definitions"]
+    assert (meant["symbol"], meant["how"], meant["confidence"], meant["verified"]) == ("digest_of", "name", 1.0, True)
+    found = client.get("/api/v1/graph/references", params=place).json()
+    assert found["kinds"]["call"] == 1
+    assert found["references"][0]["text"].strip() == "found = digest_of(self.path(name))"
+    assert client.get("/api/v1/graph/callers", params=place).json()["calls"][0]["caller"] == "ModelStore.verify"
+    neither: dict[str, str | int] = {}
+    for odd in (neither, {"name": "digest_of", **place}, {"path": "shop/store.py", "line": 1}):
+        assert client.get("/api/v1/graph/definition", params=odd).status_code == 400
+
+
+def test_a_way_an_outline_and_a_history_come_with_their_lines(client: Client) -> None:
+    way = client.get("/api/v1/graph/path", params={"start": "ModelStore.verify", "end": "digest_of"}).json()
+    assert [(hop["source"], hop["target"], hop["verified"]) for hop in way["hops"]] == [
+        ("ModelStore.verify", "digest_of", True)
+    ]
+    entries = client.get("/api/v1/graph/outline", params={"path": "shop/store.py"}).json()["entries"]
+    assert ("ModelStore.verify", 1) in [(each["symbol"], each["depth"]) for each in entries]
+    odd = client.get("/api/v1/graph/outline?path=odd/%FF.py").json()
+    assert [each["symbol"] for each in odd["entries"]] == ["odd"]
+    changes = client.get("/api/v1/graph/history", params={"name": "digest_of"}).json()["changes"]
+    assert [change["summary"] for change in changes] == ["first"]
+    assert client.get("/api/v1/graph/outline", params={"path": "gone.py"}).status_code == 404
+
+
+def test_a_map_and_a_pack_stay_within_their_budgets(client: Client) -> None:
+    plan = client.get("/api/v1/repomap", params={"tokens": 200, "focus": "ModelStore"}).json()
+    assert plan["tokens"] <= plan["budget"] == 200
+    assert "class ModelStore" in plan["text"]
+    assert plan["files"][0]["entries"]
+    pack = client.get("/api/v1/context", params={"question": QUESTION, "tokens": 300}).json()
+    assert pack["tokens"] <= pack["budget"] == 300
+    assert any("digest" in piece["text"] and piece["verified"] for piece in pack["evidence"])
+    assert client.get("/api/v1/repomap", params={"focus": "nobody"}).status_code == 404
+
+
 def test_a_name_that_nothing_has_is_an_error_and_no_empty_list(client: Client) -> None:
     response = client.get("/api/v1/graph/callers", params={"name": "nobody"})
     assert response.status_code == 404
