@@ -133,8 +133,9 @@ def test_a_place_means_what_stands_there_and_its_uses_come_with_their_kinds(clie
     assert found["kinds"]["call"] == 1
     assert found["references"][0]["text"].strip() == "found = digest_of(self.path(name))"
     assert client.get("/api/v1/graph/callers", params=place).json()["calls"][0]["caller"] == "ModelStore.verify"
-    neither: dict[str, str | int] = {}
-    for odd in (neither, {"name": "digest_of", **place}, {"path": "shop/store.py", "line": 1}):
+    both = {"name": "digest_of"} | place
+    nowhere: dict[str, str | int] = {"path": "shop/store.py", "line": 1}
+    for odd in (both, nowhere, {**nowhere, "word": ""}):
         assert client.get("/api/v1/graph/definition", params=odd).status_code == 400
 
 
