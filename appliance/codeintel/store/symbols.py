@@ -59,8 +59,10 @@ class Gone:
     def among(self, numbers: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return for each of *numbers*, symbols or as -1 - f files, whether it is no more."""
         asked = np.asarray(numbers, dtype=np.int64)
-        place = np.searchsorted(self._starts, asked, side="right") - 1
-        dead: npt.NDArray[np.bool_] = (place >= 0) & (asked < self._ends[place])
+        dead = np.zeros(asked.shape, dtype=np.bool_)
+        if self:
+            place = np.searchsorted(self._starts, asked, side="right") - 1
+            dead = (place >= 0) & (asked < self._ends[place])
         top = asked < 0
         dead[top] = ~self._files.alive[-1 - asked[top]]
         return dead

@@ -144,6 +144,16 @@ def test_a_second_definition_of_a_name_has_its_own_callers(graphs: Graphs, repo:
     assert "`test_add` calls it at tests/test_cart.py:5." in said
 
 
+def test_calls_of_the_name_that_could_not_be_told_are_counted_beside_the_callers(graphs: Graphs, tmp_path: Path) -> None:
+    code = "def close():\n    pass\n\ndef run(x):\n    close()\n    x.close()\n"
+    repo = graphs.bench.add(make_repo(tmp_path, {"m.py": code}))
+    graphs.bench.index(repo)
+    graphs.build(repo)
+    found = graphs.ask(repo, "who calls close")
+    assert [sentence.text for sentence in found.sentences][1:] == ["`run` calls it at m.py:5."]
+    assert found.warnings == ("1 call of something named `close` could not be told.",)
+
+
 def test_languages_are_not_mixed(graphs: Graphs, repo: Repo) -> None:
     graphs.build(repo)
     said = graphs.said(repo, "who calls web.prices.gross")
