@@ -31,7 +31,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Site, Term
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Op, Site, Term
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
 from appliance.codeintel.resolve.evaluate import Evaluator, some
@@ -107,13 +107,20 @@ class TypedEvaluator(Evaluator):
             found = self.union(self._of_this(each, name) for each in self.classes.whole(scope))
             return found or self.name(outer, name, builtins=builtins)
         if name in one.names:
-            return self.of(file, one.names[name]) | self.stored("static", scope, name)
+            return self._standing(scope, name)
         found = self._of_unit(Package(self.unit_of(scope)), name) or self._brought(scope, name)
         if found or (self.unit_of(scope), name) in self._declaring:
             return found
         if one.parent >= 0 and self.sees_outer:
             return self.name(outer, name, builtins=builtins)
         return self._elsewhere(scope, name) if builtins else NOTHING
+
+    def _standing(self, scope: int, name: str) -> Values:
+        """Return what *name* of the module *scope* holds: what it was declared as too, if anything assigns to such a name."""
+        file, term = self.scope_file[scope], self.scope(scope).names[name]
+        found = self.of(file, term) | self.stored("static", scope, name)
+        one = self.flows[file].terms[term]
+        return found | self.of(file, one.b) if one.op == Op.ELSE and name in self._stored else found
 
     def _elsewhere(self, scope: int, name: str) -> Values:
         """Return what *name* means where nothing around binds it: a unit, or something outside."""
@@ -129,8 +136,7 @@ class TypedEvaluator(Evaluator):
         """Return what *name* of a unit is, seen from anywhere."""
         found: set[Value] = set()
         for scope in self.declaring(unit, name):
-            found |= self.of(self.scope_file[scope], self.scope(scope).names[name])
-            found |= self.stored("static", scope, name)
+            found |= self._standing(scope, name)
         return frozenset(found) | some(self.modules.below(unit, name, importer=0))
 
     def _brought(self, scope: int, name: str) -> Values:

@@ -118,8 +118,14 @@ class _Statements(Expressions):
                 names, declared = child.children_by_field_name("name"), self.declared(child.child_by_field_name("type"))
                 values = self._values(child.child_by_field_name("value"), len(names))
                 for name, value in zip(names, values, strict=True):
-                    self._introduce(self.text(name), self.typed(declared, value))
+                    self._introduce(self.text(name), self._begun(declared, value))
         return UNKNOWN
+
+    def _begun(self, declared: int, value: int) -> int:
+        """Return the term of a variable; one of the package that nobody assigns to is what it was made as."""
+        if declared and self.builder.is_instance(value) and not self.scope:
+            return self.builder.term(Op.ELSE, value, declared)
+        return self.typed(declared, value)
 
     def _constants(self, node: Node) -> int:
         declared = UNKNOWN

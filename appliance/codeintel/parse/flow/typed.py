@@ -38,6 +38,10 @@ class TypedBuilder(Builder):
         """Return whether *term* is nothing that anybody learns from: a literal, or nothing."""
         return self._rows[term][0] in {Op.UNKNOWN, Op.CONST}
 
+    def is_instance(self, term: int) -> bool:
+        """Return whether *term* is an instance of a type that is named."""
+        return self._rows[term][0] == Op.INSTANCE
+
     def is_made(self, term: int) -> bool:
         """Return whether *term* is a container."""
         return self._rows[term][0] == Op.MAKE

@@ -26,6 +26,14 @@ CASES = {
     "named results": ("func h() (x T, err error) { x.a(); return }", "m.h -> m.T.a"),
     "var with a type": ("func h() { var x, y T; y.a(); _ = x }", "m.h -> m.T.a"),
     "a variable of the package": ("var x = T{}\nfunc h() { x.a() }", "m.h -> m.T.a"),
+    "a variable of the package that nobody assigns to is what it was made as": (
+        "type I interface { a() }\nvar x I = T{}\nvar y I\nfunc h() { x.a() }\nfunc i() { y.a() }",
+        "m.h -> m.T.a, m.i -> m.I.a, m.i -> m.T.a, m.i -> m.U.a",
+    ),
+    "a variable of the package that somebody assigns to is what it was declared as": (
+        "type I interface { a() }\nvar x I = T{}\nfunc i(v I) { x = v }\nfunc h() { x.a() }",
+        "m.h -> m.I.a, m.h -> m.T.a, m.h -> m.U.a",
+    ),
     "constants of a type that goes on": ("type K int\nfunc (K) a() {}\nconst (\n\tA K = iota\n\tB\n)\nfunc h() { B.a() }",
                                         "m.h -> m.K.a"),
     "slices, maps, channels and what is in them": (
