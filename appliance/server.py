@@ -69,6 +69,7 @@ def create_app(services: Services | None = None) -> Litestar:
         on_shutdown=[done],
         debug=False,
     )
+    app.state.leave = door.leave  # the server waits for whoever is being answered, and some listen for ever
     app.asgi_handler = Envelope(_gated(app, served), refused=refused, metrics=served.metrics)
     return app
 

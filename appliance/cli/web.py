@@ -50,7 +50,12 @@ async def serve(app: Litestar, web: Web) -> None:
         websockets=False,
         log_enabled=False,
     )
+
+    def stop() -> None:
+        for end in (app.state.leave, server.stop):
+            end()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+        loop.add_signal_handler(number, stop)
     await server.serve()

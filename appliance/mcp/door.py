@@ -2,10 +2,10 @@
 
 import asyncio
 import importlib
-from typing import Final
+from typing import Final, Protocol
 
 from litestar.handlers import ASGIRouteHandler
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 
 from appliance.access.principal import Principal
 from appliance.errors import Forbidden, Unavailable
@@ -17,13 +17,23 @@ PATH: Final = "/mcp"
 _SESSIONS: Final = "appliance.mcp.sessions"
 
 
+class Leaving(Protocol):
+    """An application that can be told that the server is about to end."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+    def leave(self) -> None:
+        """End what does not end by itself."""
+
+
 class Door:
     """Answers requests of clients that have a key. Close it in the event loop that it was used in."""
 
     def __init__(self, services: Services) -> None:
         self._toolbox = Toolbox(services)
         self._lock = asyncio.Lock()
-        self._sessions: ASGIApp | None = None
+        self._sessions: Leaving | None = None
         self._running: asyncio.Task[None] | None = None
 
     def route(self) -> ASGIRouteHandler:
@@ -41,13 +51,18 @@ class Door:
             raise Forbidden("Editors and agents need a key of their own.", remedy="Send it as `Authorization: Bearer`.")
         await (await self._opened())(scope, receive, send)
 
+    def leave(self) -> None:
+        """End the streams on which clients only listen; calls are still answered."""
+        if self._sessions is not None:
+            self._sessions.leave()
+
     async def close(self) -> None:
         """End every session."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def _opened(self) -> ASGIApp:
+    async def _opened(self) -> "Leaving":
         async with self._lock:
             if self._sessions is None:
                 loaded = await asyncio.to_thread(importlib.import_module, _SESSIONS)

@@ -41,6 +41,7 @@ class Sessions:
             server(call), session_idle_timeout=idle, max_request_body_size=LARGEST_BODY, max_sessions=most
         )
         self._most_of_one = most_of_one
+        self._leaving = asyncio.Event()
         self._known: OrderedDict[str, _Session] = OrderedDict()  # used longest ago first
 
     async def run(self, ready: asyncio.Event) -> None:
@@ -64,7 +65,7 @@ class Sessions:
         gone = asyncio.Event()
 
         async def receive_on() -> Message:
-            message = await receive()
+            message = await (self._until_leaving(receive) if scope["method"] == "GET" else receive())
             if message["type"] == "http.disconnect":
                 gone.set()
             return message
@@ -76,6 +77,20 @@ class Sessions:
             await self._make_room(owner)
         if scope["method"] == "DELETE":
             self._forget(sent, owner)
+
+    def leave(self) -> None:
+        """End the streams on which clients only listen, so that nobody has to wait for them; calls are still answered."""
+        self._leaving.set()
+
+    async def _until_leaving(self, receive: Receive) -> Message:
+        receiving = asyncio.ensure_future(receive())
+        leaving = asyncio.ensure_future(self._leaving.wait())
+        try:
+            await asyncio.wait({receiving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            return await receiving if receiving.done() else {"type": "http.disconnect"}
+        finally:
+            receiving.cancel()
+            leaving.cancel()
 
     @contextmanager
     def _busy(self, session: str, owner: str) -> Iterator[None]:

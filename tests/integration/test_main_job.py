@@ -1,8 +1,6 @@
 """The main job as its user does it: real supervisor, real engines, real index, and no network at all."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -11,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.ops import launch
-from tests.support.house import House
 from tests.support.models import MINILM, SMOL, needed, store_root
 from tests.support.repos import git, make_repo
+from tests.support.sealed import Sealed, sealed_house
 
 MODELS = {"SKELLIG_CHAT__MODEL": SMOL, "SKELLIG_EMBED__MODEL": MINILM}
 FILES: dict[str, bytes | str | None] = {
@@ -30,34 +27,13 @@ FILES: dict[str, bytes | str | None] = {
 }
 
 
-class Sealed(House):
-    """A house whose commands run where only loopback exists."""
-
-    def skellig(self, *argv: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        env = self.environment(**(MODELS | settings)) | {"HOME": str(self.paths.root)}
-        inside = ["nsenter", f"--net={self.paths.root / 'net'}", *self.command(*argv)]
-        return subprocess.run(inside, env=env, capture_output=True, text=True, timeout=300, check=False)
-
-
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[Sealed]:
-    """Make a namespace with a name in the data directory; it goes with the mount."""
     needed(SMOL)
     needed(MINILM)
-    if os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "nsenter", "ip", "umount"))):
-        pytest.skip("a network namespace takes root, util-linux and iproute2")
-    root = tmp_path / "data"
-    root.mkdir()
-    net = root / "net"
-    net.touch()
-    subprocess.run(["unshare", f"--net={net}", "ip", "link", "set", "lo", "up"], check=True)
-    house = Sealed(root)
-    house.paths.models.symlink_to(store_root())
-    try:
+    with sealed_house(tmp_path / "data", **MODELS) as house:
+        house.paths.models.symlink_to(store_root())
         yield house
-    finally:
-        launch.stop(house.files, seconds=10.0)
-        subprocess.run(["umount", str(net)], check=True)
 
 
 def started_in(house: Sealed) -> float:
@@ -71,11 +47,10 @@ def started_in(house: Sealed) -> float:
 
 def lose_packets(house: Sealed) -> None:
     """Have every packet vanish that goes anywhere else: nobody refuses it, and whoever sends one waits."""
-    inside = ["nsenter", f"--net={house.paths.root / 'net'}"]
     for version in ("-4", "-6"):
-        subprocess.run([*inside, "ip", version, "route", "add", "default", "dev", "lo"], check=True)
+        subprocess.run([*house.inside, "ip", version, "route", "add", "default", "dev", "lo"], check=True)
     call = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
-    waited = subprocess.run([*inside, sys.executable, "-c", call], capture_output=True, text=True, check=False)
+    waited = subprocess.run([*house.inside, sys.executable, "-c", call], capture_output=True, text=True, check=False)
     assert "TimeoutError" in waited.stderr
 
 
@@ -85,10 +60,7 @@ def test_up_index_search_and_ask_work_where_only_loopback_exists(sealed: Sealed,
 
     At its end it starts once more where packets are lost in silence: an appliance once waited there, and said nothing.
     """
-    routes = subprocess.run(
-        ["nsenter", f"--net={sealed.paths.root / 'net'}", "ip", "route"], capture_output=True, check=True
-    )
-    assert routes.stdout == b""
+    assert sealed.routes() == b""
     alone = started_in(sealed)
 
     code = make_repo(tmp_path, FILES, name="store")

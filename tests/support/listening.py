@@ -22,13 +22,15 @@ def listening(services: Services, *, header_ms: int = 10_000) -> Iterator[int]:
     port = free_port()
     ready: asyncio.Queue[Server] = asyncio.Queue()
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=_serve, args=(loop, create_app(services), port, header_ms, ready))
+    app = create_app(services)
+    thread = threading.Thread(target=_serve, args=(loop, app, port, header_ms, ready))
     thread.start()
     server = asyncio.run_coroutine_threadsafe(ready.get(), loop).result(20)
     try:
         wait_for_port(port)
         yield port
     finally:
+        loop.call_soon_threadsafe(app.state.leave)
         loop.call_soon_threadsafe(server.stop)
         thread.join(30)
         assert not thread.is_alive()
