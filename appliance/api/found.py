@@ -104,6 +104,9 @@ class HitOut(LinesOut):
     score: float
     why: list[str]
     text: str
+    columns: list[tuple[int, int]] = Field(
+        description="Of one line: where what was looked for begins, from 1, and the column after its end."
+    )
 
     @classmethod
     def of(cls, hit: Hit) -> "HitOut":
@@ -114,6 +117,7 @@ class HitOut(LinesOut):
             score=hit.score,
             why=[display(reason) for reason in hit.why],
             text=shown(hit.text),
+            columns=list(hit.columns),
         )
 
 
@@ -122,7 +126,7 @@ class SearchOut(Output):
 
     query: str
     hits: list[HitOut]
-    total: int = Field(description="Candidates that were ranked.")
+    total: int = Field(description="Candidates that were ranked; of patterns alone, all lines that fit.")
     truncated: bool
     next_offset: int | None
     signals: list[Signal]

@@ -22,7 +22,7 @@ _LINES = 6
 @output.json_option
 @click.pass_obj
 def command(flags: Flags, /, *, query: tuple[str, ...], limit: int, offset: int, as_json: bool, **scope: Value) -> None:
-    """Search the indexed code for QUERY: words, names, filters such as lang:python or path:src/."""
+    """Search the indexed code for QUERY: words, names, /expressions/, filters such as lang:python or path:src/."""
     wanted: dict[str, Value] = {"q": " ".join(query)} | scope | {"limit": limit, "offset": offset}
     with connect(loading.load(flags)) as remote:
         body = remote.raw("GET", "search", query=wanted, patient=bool(scope["wait"]))
@@ -47,16 +47,21 @@ def freshness(fresh: Fresh) -> str:
 
 def _show(screen: Console, hit: Hit) -> None:
     head = Text.assemble(
-        (f"{hit.path}:{hit.start_line}-{hit.end_line}", "bold"),
+        (_place(hit), "bold"),
         f"  {hit.repo_name}",
         (f"  {hit.symbol}" if hit.symbol else "", "cyan"),
-        (f"  {hit.score:.2f}", "dim"),
+        (f"  {hit.score:.2f}" if hit.score else "", "dim"),
     )
     screen.print(head)
-    screen.print(Text(f"    {'; '.join(hit.why)}", style="dim"))
+    if hit.why:
+        screen.print(Text(f"    {'; '.join(hit.why)}", style="dim"))
     for line in excerpt(hit.text, lines=_LINES):
         screen.print(Text(f"    {line}"))
     screen.print()
+
+
+def _place(hit: Hit) -> str:
+    return f"{hit.path}:{hit.start_line}" + (f"-{hit.end_line}" if hit.end_line > hit.start_line else "")
 
 
 def excerpt(text: str, *, lines: int) -> list[str]:

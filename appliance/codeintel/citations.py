@@ -87,6 +87,20 @@ def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str
     return checked, [*warnings.values(), *dict.fromkeys(notes)]
 
 
+def verify_places(spans: Sequence[Span], *, sources: Mapping[RepoId, Source]) -> list[Span]:
+    """Return *spans*, of whose blobs it is known that they have those lines, verified where their paths hold the blobs."""
+    located: dict[tuple[RepoId, CommitId, str], BlobId | None] = {}
+    checked = []
+    for span in spans:
+        key = (span.repo, span.commit, span.path)
+        if key not in located:
+            located[key] = None
+            with suppress(ApplianceError, OSError, KeyError):
+                located[key] = sources[span.repo].locate(commit=span.commit, path=span.path)
+        checked.append(replace(span, verified=located[key] == span.blob))
+    return checked
+
+
 def cite(places: Sequence[Place], *, texts: Texts) -> tuple[tuple[Citation, ...], list[str]]:
     """Return *places* as citations numbered from 1 and verified, each with its lines, and the warnings of `verify`.
 

@@ -6,7 +6,7 @@ from typing import Literal
 from appliance.ids import BlobId, CommitId, GenerationId, ProjectId, RepoId
 
 AnswerKind = Literal["structure", "prose", "evidence"]
-Signal = Literal["lexical", "latent", "vector"]
+Signal = Literal["lexical", "latent", "vector", "text"]
 Direction = Literal["callers", "callees"]
 
 
@@ -61,15 +61,19 @@ class Hit:
     score: float
     why: tuple[str, ...]  # e.g. "defines Client", "words: retry, stream", "meaning 0.61", "test file, lowered"
     text: str  # the lines themselves
+    columns: tuple[tuple[int, int], ...] = ()  # of one line: where matches begin, from 1, and the columns after their ends
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Hits, best first, and what they rest on. ``warnings`` says what is missing: a signal, a repo, freshness."""
+    """Hits, best first, and what they rest on. ``warnings`` says what is missing: a signal, a repo, freshness.
+
+    Where a query has patterns and no words the hits are all lines that fit, in the order of repositories, paths and lines.
+    """
 
     query: str
     hits: tuple[Hit, ...]
-    total: int  # candidates that were ranked
+    total: int  # candidates that were ranked, or lines that fit
     truncated: bool
     signals: tuple[Signal, ...]
     freshness: tuple[Freshness, ...]

@@ -1,9 +1,10 @@
-"""How fast a warm search is on an index of 50,000 chunks."""
+"""How fast a warm search is: ranked, on an index of 50,000 chunks, and for text and expressions on Python's own library."""
 
 import asyncio
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.codeintel.results import SearchResponse
+from appliance.config import Index
 from appliance.ops.programs import ENVIRONMENT
+from tests.benchmarks.corpus import library
 from tests.benchmarks.report import Figure
 from tests.support.indexed import Indexed
 from tests.support.repos import make_repo
@@ -27,6 +30,7 @@ _FUNCTIONS = 10  # a file; each is a chunk of its own
 _WORDS = 20_000
 _QUERIES = 200
 _SEED = 11
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{4,30}")
 
 
 class _Random:
@@ -79,6 +83,59 @@ def run() -> Sequence[Figure]:
 
 
 def measure() -> Sequence[Figure]:
+    """Return the figures of ranked searches, then those of text."""
+    return [*ranked(), *exact()]
+
+
+def exact() -> Sequence[Figure]:
+    """Look in the standard library for its own names, pieces of its lines, and expressions made of them: 20 lines a page.
+
+    Names are drawn from all that there are, each as likely as the other, as people look for what is rare.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "data").mkdir()
+        indexed = Indexed(Path(folder) / "data", limits=Index())
+        try:
+            source = library(Path(folder) / "library")
+            repo = indexed.add(source)
+            info = indexed.generations.published(repo.id).info
+            queries = _patterns(source, indexed.generations.published(repo.id).files.paths)
+            seconds, responses = asyncio.run(_timed(indexed, None, queries))
+        finally:
+            indexed.close()
+    seconds.sort()
+    lines = statistics.median(response.total for response in responses)
+    load = f"{info.lines:,} lines, {_QUERIES} patterns, {lines:.0f} lines a pattern in the median, in this process"
+    return [
+        Figure("text and expressions, p50", statistics.median(seconds) * 1000, "ms", load=load),
+        Figure("text and expressions, p95", seconds[int(len(seconds) * 0.95)] * 1000, "ms", limit=20, load=load),
+    ]
+
+
+def _patterns(source: Path, paths: Sequence[str]) -> list[str]:
+    draw = random.Random(_SEED)  # noqa: S311 - a corpus, not a secret
+    lines = [
+        line
+        for path in draw.sample(paths, 400)
+        for line in (source / path).read_text("utf-8", "replace").splitlines()
+        if 8 < len(line) < 200
+    ]
+    names = sorted({name for line in lines for name in _IDENTIFIER.findall(line)})
+    forms = ("content:{0}", "content:{0} case:no", r"/\b{0}\b/", r"/{0}\s*\(/", r"/(def|class) \w*{0}/", r"/{0}.*{1}/")
+    return [
+        _piece(draw, lines) if draw.random() < 0.2 else draw.choice(forms).format(draw.choice(names), draw.choice(names))
+        for _ in range(_QUERIES)
+    ]
+
+
+def _piece(draw: random.Random, lines: Sequence[str]) -> str:
+    line = draw.choice(lines).strip()
+    start = draw.randrange(max(1, len(line) - 10))
+    text = line[start : start + draw.randint(8, 24)].replace("\\", "\\\\").replace('"', '\\"')
+    return f'content:"{text}"'
+
+
+def ranked() -> Sequence[Figure]:
     """Index a made-up repository with made-up vectors, then search it with words, names and questions."""
     words = _Words()
     with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +169,9 @@ def _query(words: _Words) -> str:
     return "how does the " + " ".join(words.word() for _ in range(words.draw.randint(4, 8)))
 
 
-async def _timed(indexed: Indexed, embedder: _Random, queries: Sequence[str]) -> tuple[list[float], list[SearchResponse]]:
+async def _timed(
+    indexed: Indexed, embedder: _Random | None, queries: Sequence[str]
+) -> tuple[list[float], list[SearchResponse]]:
     searcher = indexed.searcher(embedder)
     for query in queries[:20]:
         await searcher.search(query, scope=indexed.scope)

@@ -20,6 +20,7 @@ from appliance.codeintel.build.laying import hold_to, lay, link
 from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Staging
+from appliance.codeintel.build.verbatim import keep_text
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Repo
@@ -159,6 +160,7 @@ class Patcher:
             self._find_facts(work, folder, changes, progress=progress, check=check)
             info = lay(folder, over, tables, changes, project_db=store.paths.db, recipe=self._recipe)
             hold_to(info, over.info, changes)
+            keep_text(folder, work.source, progress=progress, check=check)
             (folder / STAGING_NAME).unlink()
             if not info.files:
                 return None

@@ -21,6 +21,7 @@ from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
+from appliance.codeintel.build.verbatim import keep_text
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
@@ -46,7 +47,7 @@ from appliance.errors import (
 )
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
-_FORMAT = 3  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+_FORMAT = 4  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
 MOST_BRANCHES = 50  # of one repository, beside its own
 
@@ -256,6 +257,7 @@ class Indexer:
             _WRITER, str(store.paths.db), self._facts_recipe, folder=folder, phase="index", progress=progress, check=check
         )
         counts = _held(said.counts, listed=kept + left_out)
+        keep_text(folder, source, progress=progress, check=check)
         (folder / STAGING_NAME).unlink()
         return counts
 

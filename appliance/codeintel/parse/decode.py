@@ -22,6 +22,11 @@ class Decoded:
             return lines
         return [line.removesuffix("\r") for line in lines]
 
+    def plain(self) -> str:
+        """Return the lines, each with a line feed at its end and no carriage return before that."""
+        text = self.text if self.text.endswith("\n") or not self.text else f"{self.text}\n"
+        return text.replace("\r\n", "\n") if "\r" in text else text
+
 
 def decode(content: bytes) -> Decoded:
     """Return the text of *content*, whatever it is: not one byte of a file that is not UTF-8 is lost."""

@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
-from appliance.codeintel.query.filters import branches_for, chunks_for, repos_for, unspoken
-from appliance.codeintel.query.parts import Part, counted_behind, dated, open_parts, repos_of, staleness, unreadable
+from appliance.codeintel.query.filters import chunks_for, parts_for, unspoken
+from appliance.codeintel.query.parts import Part, counted_behind, dated, staleness, unreadable
+from appliance.codeintel.query.patterns import unfinished, within_time
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.rank import Ranking, rank
 from appliance.codeintel.query.signals import Floats, Signals, collect, joined
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
-from appliance.errors import EngineUnavailable, NotFound, StoreCorrupt
+from appliance.errors import EngineUnavailable, StoreCorrupt
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
 _WORDS_ALONE = "results rest on words alone."
@@ -74,12 +75,12 @@ class Gatherer:
     async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
         """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
         times = [self._clock.monotonic()]
-        parts, warnings = await asyncio.to_thread(self._open, query, scope)
+        parts, warnings = await asyncio.to_thread(parts_for, query, scope, self._generations)
         counting = counted_behind(parts, self._generations)
         times.append(self._clock.monotonic())
         vector, unembedded = await self._embed(query, parts)
         times.append(self._clock.monotonic())
-        found = await asyncio.to_thread(_candidates, query, parts, vector)
+        found = await asyncio.to_thread(_candidates, query, parts, vector, self._clock)
         times.append(self._clock.monotonic())
         parts = await asyncio.to_thread(dated, parts, counting, within=self._patience.behind)
         times.append(self._clock.monotonic())
@@ -97,12 +98,6 @@ class Gatherer:
             vector_warnings=() if self._embedder is None else (*_unfilled(parts), *unembedded),
             timings=timings,
         )
-
-    def _open(self, query: ParsedQuery, scope: Scope) -> tuple[list[Part], list[str]]:
-        wanted = repos_for(query, repos_of(self._generations, scope))
-        if not wanted:
-            raise NotFound("The filters leave no repository to search.", remedy="Take back a repo: filter.")
-        return open_parts(self._generations, wanted, branches=branches_for(query, scope))
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
         if self._embedder is None:
@@ -138,19 +133,23 @@ class _Found:
     warnings: tuple[str, ...]
 
 
-def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | None) -> _Found:
+def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | None, clock: Clock) -> _Found:
     """Rank what each of *parts* has; one whose index turns out to be damaged has nothing, unless it is the only one."""
     each: dict[int, Signals] = {}
     broken: list[StoreCorrupt] = []
     warnings: list[str] = []
+    late = within_time(clock)
     for number, part in enumerate(parts):
         generation = part.generation
         values = None if vector is None else vector.of(generation)
         try:
-            each[number] = collect(generation, query, vector=values, within=chunks_for(query, generation))
+            within, whole = chunks_for(query, generation, late=late)
+            each[number] = collect(generation, query, vector=values, within=within)
         except StoreCorrupt as exc:
             broken.append(exc)
             warnings.append(unreadable(part.repo, exc))
+        else:
+            warnings += unfinished(part, query, whole=whole)
     if broken and not each:
         raise broken[0]
     warnings += unspoken(query, [parts[number].generation for number in each])

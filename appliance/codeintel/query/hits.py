@@ -9,7 +9,7 @@ import numpy as np
 from appliance.codeintel.citations import Texts, excerpt, verify
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.gather import Gathered
-from appliance.codeintel.query.parts import Part
+from appliance.codeintel.query.parts import Part, copies
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
 from appliance.codeintel.query.signals import Signals
 from appliance.codeintel.results import Hit, Span
@@ -44,16 +44,17 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     Each says whether its lines stand where it says; where they do not, or cannot be read, a warning says of which repo.
     """
     distinct = list(_distinct(gathered))
-    sources, warnings = _sources(gathered.parts, generations)
+    sources, warnings = sources_of(gathered.parts, generations)
     texts = Texts(sources)
     page = distinct[offset : offset + limit]
     _fetch(gathered, page, texts)
     spans, _ = verify([_span(gathered, ranked) for ranked in page], texts=texts)
-    warnings += _lost(spans, sources)
+    warnings += lost(spans, sources)
+    places = copies(gathered.parts, (span.blob for span in spans))
     hits = []
     for ranked, span in zip(page, spans, strict=True):
         try:
-            hits.append(_hit(gathered, ranked, span, texts))
+            hits.append(_hit(gathered, ranked, span, texts, places=places[span.blob]))
         except StoreCorrupt as exc:  # the symbols are read from the disk only now
             warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
     return Page(tuple(hits), len(distinct), tuple(dict.fromkeys(warnings)))
@@ -71,7 +72,8 @@ def _distinct(gathered: Gathered) -> Iterable[_Ranked]:
             yield _Ranked(place, score)
 
 
-def _sources(parts: Sequence[Part], generations: Generations) -> tuple[dict[RepoId, Source], list[str]]:
+def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[RepoId, Source], list[str]]:
+    """Return the sources of *parts*, and a warning for each repo that cannot be opened."""
     sources, warnings = {}, []
     for part in parts:
         try:
@@ -107,7 +109,7 @@ def _span(gathered: Gathered, ranked: _Ranked) -> Span:
     )
 
 
-def _lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
+def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
     """Return what to say of repos that are there, but do not hold what was indexed of them: their history was rewritten."""
     lost = Counter((span.repo_name, span.commit) for span in spans if not span.verified and span.repo in sources)
     return [
@@ -117,7 +119,7 @@ def _lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
     ]
 
 
-def _hit(gathered: Gathered, ranked: _Ranked, span: Span, texts: Texts) -> Hit:
+def _hit(gathered: Gathered, ranked: _Ranked, span: Span, texts: Texts, *, places: int) -> Hit:
     part = gathered.parts[gathered.part[ranked.place]]
     generation = part.generation
     chunk = int(gathered.signals.ids[ranked.place])
@@ -125,14 +127,13 @@ def _hit(gathered: Gathered, ranked: _Ranked, span: Span, texts: Texts) -> Hit:
     defined = generation.chunk_defines(chunk)
     asked = _asked(defined, gathered.query)
     symbol = asked or generation.chunk_symbol(chunk) or (defined[0] if defined else None)
-    copies = sum(each.generation.files.blobs.count(span.blob) for each in gathered.parts) - 1
     return Hit(
         span=span,
         symbol="" if symbol is None else symbol.qualname,
         kind="" if symbol is None else symbol.kind,
         language=generation.files.languages[int(generation.chunk_file[chunk])],
         score=round(ranked.score, 4),
-        why=tuple(_why(gathered, ranked.place, part=part, text=text, asked=asked, copies=copies)),
+        why=tuple(_why(gathered, ranked.place, part=part, text=text, asked=asked, places=places)),
         text=text,
     )
 
@@ -142,7 +143,7 @@ def _asked(defined: Sequence[SymbolRow], query: ParsedQuery) -> SymbolRow | None
     return next((row for row in defined if row.name.casefold() in names), None)
 
 
-def _why(gathered: Gathered, place: int, *, part: Part, text: str, asked: SymbolRow | None, copies: int) -> Iterable[str]:
+def _why(gathered: Gathered, place: int, *, part: Part, text: str, asked: SymbolRow | None, places: int) -> Iterable[str]:
     signals = gathered.signals
     if asked is not None:
         yield f"defines {asked.qualname}"
@@ -154,10 +155,13 @@ def _why(gathered: Gathered, place: int, *, part: Part, text: str, asked: Symbol
     if not np.isnan(signals.dense[place]):
         yield f"meaning {signals.dense[place]:.2f}"
     yield from _lowered(signals, place)
-    if copies == 1:
-        yield "also in 1 place"
-    elif copies > 1:
-        yield f"also in {copies} places"
+    yield from elsewhere(places)
+
+
+def elsewhere(places: int) -> Iterable[str]:
+    """Yield what to say of lines that stand in so many *places* in all."""
+    if places > 1:
+        yield "also in 1 place" if places == 2 else f"also in {places - 1} places"
 
 
 def _words(query: ParsedQuery, part: Part, text: str) -> list[str]:

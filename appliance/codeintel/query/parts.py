@@ -1,6 +1,7 @@
 """The repos that a question is about, each held at one generation from its beginning to its end."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations, counted
 from appliance.errors import ApplianceError, NotFound
-from appliance.ids import RepoId
+from appliance.ids import BlobId, RepoId
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ def _fitting(
     found = [(repo, branch) for repo in wanted for branch in generations.fitting(repo.id, branches)]
     asked = " or ".join(display(branch) for branch in branches)
     if not found:
-        remedy = "`skellig repo show` names those of a repository; `skellig repo set --track` adds to them."
+        there = ", ".join(dict.fromkeys(name for repo in wanted for name in generations.named(repo.id)))
+        remedy = f"There are: {there or 'none yet'}; `skellig repo set --track` adds to them."
         raise NotFound(f"No branch {asked} is indexed.", remedy=remedy)
     having = {repo.id for repo, _ in found}
     warnings += [f"{repo.name} has no branch {asked} in the index." for repo in wanted if repo.id not in having]
@@ -97,6 +99,12 @@ def texts_of(parts: Sequence[Part], generations: Generations) -> Texts:
         except (ApplianceError, OSError):
             continue  # whoever cites it says so
     return Texts(sources)
+
+
+def copies(parts: Sequence[Part], blobs: Iterable[BlobId]) -> Counter[BlobId]:
+    """Return how many files of *parts* have each of *blobs*."""
+    wanted = set(blobs)
+    return Counter(blob for part in parts for blob in part.generation.files.blobs if blob in wanted)
 
 
 def unreadable(repo: Repo, error: ApplianceError) -> str:

@@ -1,21 +1,24 @@
-"""The query language: words, "phrases", names and filters. docs/reference/query-language.md tells users about it."""
+"""The query language: words, "phrases", names, /expressions/ and filters. docs/reference/query-language.md tells of it."""
 
 import fnmatch
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from appliance.codeintel.parse.tokens import compounds, query_tokens
 from appliance.errors import InvalidInput, LimitExceeded
 
 Style = Literal["symbol", "prose"]
+Case = Literal["yes", "no", "auto"]
 
-FILTERS = ("repo", "path", "lang", "symbol")
+FILTERS = ("repo", "path", "lang", "symbol", "branch", "case", "content")
 LONGEST_QUERY = 1_000  # characters
 LONGEST_QUESTION = 4_000
 _ITEM = re.compile(
-    r"""(?P<minus>-?)(?P<name>[a-z]+):(?P<value>"[^"]*"|(?![:/])[^\s"]+)(?=\s|$)   # a filter
+    r"""(?P<minus>-?)(?:content:(?P<content>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\S+)
+                       |/(?P<regex>(?:[^/\\]|\\.|/(?!\s|$))+)/
+                       |(?P<name>[a-z]+):(?P<value>"[^"]*"|(?![:/])[^\s"]+))(?=\s|$)
       | "(?P<phrase>[^"]*)"
       | (?P<word>\S+)""",
     re.VERBOSE,
@@ -23,6 +26,8 @@ _ITEM = re.compile(
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|\#)[^\W\d]\w*)*")
 _JOINT = re.compile(r"\.|::|->|#")
 _MARKED = re.compile(r"_\w|\w_|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|\.|::|->|#")  # what prose does not do inside a word
+_CODE = re.compile(r"\\[pPx]\{[^}]*\}|\\x[0-9A-Fa-f]{2}|\\[A-Za-z]|\(\?P?<[^>]*>|\(\?[A-Za-z-]+")
+_ESCAPED_QUOTE = re.compile(r"\\([\"'\\])")
 _MOST_NAMES = 16  # each is looked up in the symbol table
 _PAIR = 2  # "Client stream": a class and its method, asked for without a dot
 _LANGUAGES = {
@@ -45,6 +50,19 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Pattern:
+    """Text that must stand in a line as it is written here, or a regular expression; *negative*: that must not.
+
+    ``at`` is where it begins in the query.
+    """
+
+    text: str
+    regex: bool
+    at: int = 0
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedQuery:
     """A query taken apart. ``names`` are the identifiers in it, as written: they may be defined somewhere."""
 
@@ -54,6 +72,17 @@ class ParsedQuery:
     names: tuple[str, ...]
     style: Style
     filters: tuple[Filter, ...]
+    patterns: tuple[Pattern, ...] = ()
+    case: Case = "auto"
+
+    @property
+    def lists_lines(self) -> bool:
+        """Whether every line that fits is asked for, in order, and nothing is to be ranked."""
+        return not self.tokens
+
+    def any_case(self, pattern: Pattern) -> bool:
+        """Say whether *pattern* is matched without regard to case: by itself, where it has no capital letter."""
+        return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, _without_codes(pattern))))
 
     def of(self, name: str) -> tuple[Filter, ...]:
         """Return the filters called *name*."""
@@ -69,17 +98,26 @@ def parse(query: str) -> ParsedQuery:
     words: list[str] = []
     phrases: list[str] = []
     filters: list[Filter] = []
+    patterns: list[Pattern] = []
     for item in _ITEM.finditer(query):
-        if item["name"]:
+        if item["regex"]:
+            patterns.append(Pattern(item["regex"], regex=True, at=item.start("regex"), negative=bool(item["minus"])))
+        elif item["content"]:
+            patterns.append(_content(item))
+        elif item["name"]:
             filters.append(_filter(item["name"], item["value"].strip('"'), negative=bool(item["minus"])))
         elif item["word"]:
             words.append(_word(item["word"]))
         elif item["phrase"].strip():
             phrases.append(item["phrase"])
             words.append(item["phrase"])
-    if not words:
-        words = [f.value for f in filters if f.name == "symbol" and not f.negative]
-    return _parsed(words, phrases, filters)
+    case = _case(filters)
+    if case == "yes":
+        patterns += [Pattern(word, regex=False) for word in words]
+    filters = [f for f in filters if f.name != "case"]
+    if not words and all(pattern.negative for pattern in patterns):
+        words = [f.value for f in filters if f.name == "symbol"]
+    return _parsed(words, phrases, filters, patterns=patterns, case=case)
 
 
 def plain(text: str) -> ParsedQuery:
@@ -116,16 +154,56 @@ def _bounded(text: str, *, most: int, what: str) -> None:
         raise LimitExceeded(f"A {what} has at most {most:,} characters.", limit=most, size=len(text))
 
 
-def _parsed(words: Sequence[str], phrases: Sequence[str], filters: Sequence[Filter]) -> ParsedQuery:
+def _parsed(
+    words: Sequence[str],
+    phrases: Sequence[str],
+    filters: Sequence[Filter],
+    *,
+    patterns: Sequence[Pattern] = (),
+    case: Case = "auto",
+) -> ParsedQuery:
     text = " ".join(words)
     tokens = tuple(query_tokens(text))
-    if not tokens:
-        raise InvalidInput("The query has no words.", remedy="Say what to look for: a name, words, or a question.")
+    if not tokens and (text.strip() or all(pattern.negative for pattern in patterns)):
+        raise InvalidInput(
+            "The query has no words.",
+            remedy='Say what to look for: a name, words, or a question; signs as they stand are content:"…".',
+        )
     style, names = _names(text)
     if style == "prose":
         tokens = tuple(dict.fromkeys((*tokens, *compounds(text))))
     split = (tuple(query_tokens(phrase)) for phrase in phrases)
-    return ParsedQuery(text, tokens, tuple(filter(None, split)), names, style, tuple(filters))
+    return ParsedQuery(
+        text, tokens, tuple(filter(None, split)), names, style, tuple(filters), patterns=tuple(patterns), case=case
+    )
+
+
+def _content(item: re.Match[str]) -> Pattern:
+    text, at = item["content"], item.start("content")
+    quote = text[0]
+    if quote in "\"'":
+        if len(text) == 1 or text[-1] != quote:
+            raise InvalidInput(
+                f"The quote at position {at} is not closed.",
+                remedy=f"End it with {quote}, and a blank after that.",
+                position=at,
+            )
+        text = _ESCAPED_QUOTE.sub(r"\1", text[1:-1])
+    if not text:
+        raise InvalidInput("The filter content: has no value.", remedy='Write content:"TEXT".', filter="content")
+    return Pattern(text, regex=False, at=at, negative=bool(item["minus"]))
+
+
+def _case(filters: Sequence[Filter]) -> Case:
+    said = {f.value for f in filters if f.name == "case"}
+    if len(said) > 1:
+        raise InvalidInput("The query has two different case: filters.", remedy="Leave one out.", filter="case")
+    return cast("Case", said.pop()) if said else "auto"
+
+
+def _without_codes(pattern: Pattern) -> str:
+    """Return the text of *pattern* without the codes of an expression: their capital letters stand for no letter."""
+    return _CODE.sub("", pattern.text) if pattern.regex else pattern.text
 
 
 def _word(word: str) -> str:
@@ -143,8 +221,10 @@ def _filter(name: str, value: str, *, negative: bool) -> Filter:
         )
     if not value:
         raise InvalidInput(f"The filter {name}: has no value.", remedy=f"Write {name}:VALUE without a space.", filter=name)
-    if name == "symbol" and negative:
-        raise InvalidInput("The filter symbol: cannot be negated.", remedy="Leave out the minus.", filter=name)
+    if name in {"symbol", "case"} and negative:
+        raise InvalidInput(f"The filter {name}: cannot be negated.", remedy="Leave out the minus.", filter=name)
+    if name == "case" and value not in get_args(Case):
+        raise InvalidInput(f"There is no case:{value}.", remedy="Write case:yes, case:no or case:auto.", filter=name)
     return Filter(name, language_name(value) if name == "lang" else value, negative)
 
 

@@ -1,11 +1,16 @@
 """Search: from a query to ranked spans, over every repo of a scope at once."""
 
 import asyncio
+from collections import OrderedDict
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
+from appliance.codeintel.query.filters import parts_for
 from appliance.codeintel.query.gather import Gathered, Gatherer, Patience
 from appliance.codeintel.query.hits import page_of
+from appliance.codeintel.query.listing import Listed, listed
+from appliance.codeintel.query.listing import page_of as page_of_lines
+from appliance.codeintel.query.parts import Part, counted_behind, dated, staleness
 from appliance.codeintel.query.querylang import ParsedQuery, parse
 from appliance.codeintel.results import Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
@@ -13,6 +18,7 @@ from appliance.errors import InvalidInput
 
 MOST_HITS = 100
 _PATIENCE = Patience()
+_LISTED = 8  # lists of lines that are kept: who goes through one page by page looks through the text once
 
 
 class Searcher:
@@ -23,18 +29,23 @@ class Searcher:
     ) -> None:
         self._generations = generations
         self._clock = clock
+        self._patience = patience
+        self._listed: OrderedDict[tuple[object, ...], Listed] = OrderedDict()
         self._gatherer = Gatherer(generations, embedder, clock, patience=patience)
 
     async def search(self, query: str, *, scope: Scope, limit: int = 20, offset: int = 0) -> SearchResponse:
-        """Return the hits for *query* from *offset* on, at most *limit*.
+        """Return the hits for *query* from *offset* on, at most *limit*: the best ones, or of patterns alone all in order.
 
         Raise `InvalidInput` for a query that asks nothing, a filter that does not exist or fits no repo, or a page that
         cannot be; `NotFound` when nothing of *scope* is indexed yet.
         """
         if not 1 <= limit <= MOST_HITS or offset < 0:
             raise InvalidInput(f"A page has 1 to {MOST_HITS} hits and starts at 0 or later.", limit=limit, offset=offset)
+        parsed = parse(query)
+        if parsed.lists_lines:
+            return await self._lines(query, parsed, scope, limit=limit, offset=offset)
         start = self._clock.monotonic()
-        gathered = await self.gather(parse(query), scope=scope)
+        gathered = await self.gather(parsed, scope=scope)
         middle = self._clock.monotonic()
         page = await asyncio.to_thread(page_of, gathered, self._generations, limit=limit, offset=offset)
         end = self._clock.monotonic()
@@ -53,3 +64,42 @@ class Searcher:
     async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
         """Return the ranked candidates for *query*, without their text; raise as `search` does."""
         return await self._gatherer.gather(query, scope=scope)
+
+    async def _lines(self, query: str, parsed: ParsedQuery, scope: Scope, *, limit: int, offset: int) -> SearchResponse:
+        times = [self._clock.monotonic()]
+        parts, warnings = await asyncio.to_thread(parts_for, parsed, scope, self._generations)
+        counting = counted_behind(parts, self._generations)
+        times.append(self._clock.monotonic())
+        found = await asyncio.to_thread(self._list, parsed, parts)
+        times.append(self._clock.monotonic())
+        page = await asyncio.to_thread(page_of_lines, found, parts, self._generations, limit=limit, offset=offset)
+        times.append(self._clock.monotonic())
+        parts = await asyncio.to_thread(dated, parts, counting, within=self._patience.behind)
+        times.append(self._clock.monotonic())
+        return SearchResponse(
+            query=query,
+            hits=page.hits,
+            total=page.total,
+            truncated=offset + len(page.hits) < page.total or not found.whole,
+            signals=("text",),
+            freshness=tuple(part.freshness for part in parts),
+            warnings=(*warnings, *found.warnings, *staleness(parts), *page.warnings),
+            timings=_steps(times, "open_ms", "find_ms", "text_ms", "freshness_ms"),
+        )
+
+    def _list(self, query: ParsedQuery, parts: list[Part]) -> Listed:
+        """Return the lines that fit, again those of a like search a little while ago if nothing was published since."""
+        key = (query, *((part.repo.id, part.branch, part.generation.info.id) for part in parts))
+        known = self._listed.pop(key, None)
+        found = listed(query, parts, self._clock) if known is None else known
+        if found.whole:
+            self._listed[key] = found
+        while len(self._listed) > _LISTED:
+            self._listed.popitem(last=False)
+        return found
+
+
+def _steps(times: list[float], *names: str) -> dict[str, float]:
+    """Return milliseconds by step, from the moment before the first to that after the last, and of all together."""
+    each = {name: round((after - before) * 1000, 3) for name, before, after in zip(names, times, times[1:], strict=False)}
+    return each | {"total_ms": round((times[-1] - times[0]) * 1000, 3)}

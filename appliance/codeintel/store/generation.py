@@ -26,6 +26,7 @@ from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
 from appliance.codeintel.store.standing import Standing
 from appliance.codeintel.store.symbols import Gone, SymbolRow, SymbolTable
+from appliance.codeintel.store.text import TextIndex, Unpacked
 from appliance.errors import StoreCorrupt
 from appliance.ids import CommitId, GenerationId, RepoId
 
@@ -69,7 +70,9 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
 class Generation:
     """A read-only handle; safe to use from many threads, cheap to keep, readable even after its folder was removed."""
 
-    def __init__(self, folder: Path, info: GenerationInfo, *, vectors: VectorMatrix | None = None) -> None:
+    def __init__(
+        self, folder: Path, info: GenerationInfo, *, vectors: VectorMatrix | None = None, unpacked: Unpacked | None = None
+    ) -> None:
         conn = open_tables(folder)
         self._db = Guarded(conn)
         weakref.finalize(self._db, conn.close)  # shared with copies; closed when the last reader lets go
@@ -90,6 +93,7 @@ class Generation:
         if is_patched(folder):
             self.lexical = self.lexical.patched(self._db, chunks=~self.dead, files=self.files.alive)
         self.latent = LatentSpace.open(folder / "latent", added=chunks.latent, dead=self.dead)
+        self.text = TextIndex(folder, self.files.blobs, unpacked=unpacked or Unpacked())
         alive = len(chunks.file) - int(self.dead.sum())
         if (info.chunks, info.files, info.patches > 0) != (alive, len(self.files), is_patched(folder)):
             raise StoreCorrupt(f"The generation in {folder} is not what was published.", remedy=_REMEDY)

@@ -19,6 +19,7 @@ from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
+from appliance.codeintel.store.text import Unpacked
 from appliance.errors import ApplianceError, NotFound, StoreCorrupt
 from appliance.ids import CommitId, GenerationId, ProjectId, RepoId
 
@@ -63,6 +64,7 @@ class Generations:
         self._paths = paths
         self._clock = clock
         self._lock = threading.Lock()
+        self._unpacked = Unpacked()
         self._stores: dict[ProjectId, CodeStore] = {}
         self._held: dict[tuple[RepoId, str], _Held] = {}  # by branch
         self._sources: dict[RepoId, _Opened] = {}
@@ -104,12 +106,18 @@ class Generations:
         """
         if not patterns:
             return [""]
-        named = [(branch, branch) for branch in self.branches(repo) if branch]
+        own, *others = self.named(repo)
+        named = [("HEAD", ""), (own, ""), *((branch, branch) for branch in others)]
+        return list(dict.fromkeys(branch for name, branch in named if _fits(name, patterns)))
+
+    def named(self, repo: RepoId) -> list[str]:
+        """Return the names of the branches of *repo* that are published, its own first, which is "HEAD" if it has none."""
+        others = [branch for branch in self.branches(repo) if branch]
         try:
             own = self.published(repo).info.branch
         except (NotFound, StoreCorrupt):
             own = ""
-        return list(dict.fromkeys(branch for name, branch in [("HEAD", ""), (own, ""), *named] if _fits(name, patterns)))
+        return [own or "HEAD", *others]
 
     def source(self, repo: RepoId) -> Source:
         """Return the source of *repo*, shared; raise what `open_source` raises when it has vanished.
@@ -196,7 +204,7 @@ class Generations:
         with self._lock:
             held = self._held.get((repo.id, branch))
             if held is None or held.published != now:
-                held = self._held[repo.id, branch] = _Held(now, _reopened(store, now, held))
+                held = self._held[repo.id, branch] = _Held(now, _reopened(store, now, held, self._unpacked))
             return held.generation
 
     def _store(self, project: ProjectId) -> CodeStore:
@@ -268,13 +276,13 @@ def counted(counting: "Future[int | None]", *, within: float) -> int | None:
         return None
 
 
-def _reopened(store: CodeStore, now: Published, held: _Held | None) -> Generation:
+def _reopened(store: CodeStore, now: Published, held: _Held | None, unpacked: Unpacked) -> Generation:
     folder = store.paths.generations / now.folder
     info = store.info(now.generation)
     if held is not None and held.published.generation == now.generation:
         generation = held.generation
     else:
-        generation = Generation(folder, info)
+        generation = Generation(folder, info, unpacked=unpacked)
     matrix = store.matrix(now.folder)
     vectors = None if matrix is None else VectorMatrix.open(matrix_folder(folder, matrix.serial), model=matrix.model)
     return generation.with_vectors(vectors, info=info).with_graph(_graph(store, generation))

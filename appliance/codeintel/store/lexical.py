@@ -51,7 +51,7 @@ def build_lexical(folder: Path, docs: Iterable[LexicalDoc], *, check: Check) -> 
 
     *check* is called now and then and may raise. Nothing is synced: the caller does that before it publishes.
     """
-    chunks = _Writer(folder / "chunks", _TEXT_FIELDS)
+    chunks = _Writer(folder / "chunks", _TEXT_FIELDS, phrases="tokens")
     files = _Writer(folder / "files", ("tokens", "names", "path"))
     for count, (doc, whole) in enumerate(with_files(docs)):
         if count % _CHECK_EVERY == 0:
@@ -115,12 +115,12 @@ class LexicalIndex:
 
 
 class _Writer:
-    def __init__(self, folder: Path, fields: Sequence[str]) -> None:
+    def __init__(self, folder: Path, fields: Sequence[str], *, phrases: str = "") -> None:
         folder.mkdir(parents=True)
         builder = tantivy.SchemaBuilder().add_integer_field("id", indexed=True, fast=True)
         for name in fields:
-            # Positions let a phrase be found; only the text has phrases.
-            option = "position" if name == "tokens" else "freq"
+            # Positions let a phrase be found; only the text of chunks is asked for phrases.
+            option = "position" if name == phrases else "freq"
             builder = builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
         self._writer = tantivy.Index(builder.build(), path=str(folder)).writer(heap_size=_HEAP, num_threads=1)
         self._folder = folder

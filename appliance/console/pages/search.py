@@ -20,7 +20,7 @@ from appliance.web.wiring import Asked, Wired
 
 LONGEST_QUERY: Final = 1000
 _PER_PAGE: Final = 10
-_LAST_OFFSET: Final = 190
+_LAST_OFFSET: Final = 99_990
 _CODE_LINES: Final = 10
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from appliance.codeintel.build.pipeline import _beside
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.parse.tokens import query_tokens
-from appliance.codeintel.store.generation import Generation, GenerationInfo
+from appliance.codeintel.store.generation import Generation
 from appliance.config import Index
 from appliance.errors import ApplianceError
 from tests.support.indexing import IndexBench

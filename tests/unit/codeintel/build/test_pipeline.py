@@ -144,7 +144,7 @@ def test_a_repository_that_vanished_is_an_error_with_a_remedy_and_the_index_stay
     assert bench.generation(repo).info == first
 
 
-@pytest.mark.parametrize("phase", ["list", "parse", "index", "publish"])
+@pytest.mark.parametrize("phase", ["list", "parse", "index", "text", "publish"])
 def test_a_cancel_leaves_nothing_but_cached_facts(bench: IndexBench, tmp_path: Path, phase: str) -> None:
     repo = bench.add(make_repo(tmp_path, CODE))
     recorder = Recorder(cancel_at=phase)
@@ -176,11 +176,11 @@ def test_twenty_failing_attempts_leave_the_disk_as_it_was(bench: IndexBench, tmp
     assert bench.folders(repo) == set()
 
 
-def test_progress_goes_through_four_phases_and_counts_files(bench: IndexBench, tmp_path: Path) -> None:
+def test_progress_goes_through_five_phases_and_counts_files(bench: IndexBench, tmp_path: Path) -> None:
     repo = bench.add(make_repo(tmp_path, CODE))
     recorder = Recorder()
     bench.index(repo, progress=recorder.progress)
-    assert list(dict.fromkeys(phase for phase, _, _ in recorder.phases)) == ["list", "parse", "index", "publish"]
+    assert list(dict.fromkeys(phase for phase, _, _ in recorder.phases)) == ["list", "parse", "index", "text", "publish"]
     assert ("parse", 6, 6) in recorder.phases
     assert ("index", 6, 6) in recorder.phases
 
