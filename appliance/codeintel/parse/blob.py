@@ -10,7 +10,7 @@ from appliance.codeintel.parse.docs import first_comment_row
 from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
 from appliance.codeintel.parse.headings import headings
 from appliance.codeintel.parse.imports import imports
-from appliance.codeintel.parse.languages import MARKDOWN, language_of
+from appliance.codeintel.parse.languages import LOOKED_AT, MARKDOWN, language_of
 from appliance.codeintel.parse.references import references
 from appliance.codeintel.parse.symbols import Scope, SymbolFinder
 from appliance.codeintel.parse.text import SourceText
@@ -19,14 +19,13 @@ from appliance.errors import MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
 _HEAD = 400  # lines in which imports count as the head of the file
-_LOOKED_AT = 4096
 
 
 def facts(task: BlobTask) -> BlobFacts:
     """Return everything that *task*'s content says, with its syntax if the language is known."""
     decoded = decode(task.content)
     text = SourceText(decoded.text)
-    language = language_of(task.path, text.source[:_LOOKED_AT])
+    language = language_of(task.path, text.source[:LOOKED_AT])
     if language not in LANGUAGES:
         return _by_lines(text, decoded.encoding, language, problem="")
     try:
@@ -54,7 +53,7 @@ def facts_by_lines(task: BlobTask, *, problem: str) -> BlobFacts:
     """Return what can be said of *task*'s content without its syntax; *problem* says why that was not used."""
     decoded = decode(task.content)
     text = SourceText(decoded.text)
-    language = language_of(task.path, text.source[:_LOOKED_AT])
+    language = language_of(task.path, text.source[:LOOKED_AT])
     return _by_lines(text, decoded.encoding, language, problem=problem)
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-PARSER_VERSION: Final = 4  # a change in what is found raises it, and every blob is parsed anew
+PARSER_VERSION: Final = 5  # a change in what is found raises it, and every blob is parsed anew
 
 TEXT: Final = "text"
 MARKDOWN: Final = "markdown"
@@ -40,8 +40,18 @@ _BY_INTERPRETER: Final = {
     b"bash": "bash", b"sh": "bash", b"zsh": "bash", b"dash": "bash", b"ksh": "bash", b"ruby": "ruby", b"php": "php",
     b"lua": "lua", b"luajit": "lua",
 }  # fmt: skip
+LOOKED_AT: Final = 65_536  # bytes of a file that tell its language
 _CPP_HEADER: Final = re.compile(
-    rb"^[ \t]*(?:class\s+\w+[^;]*\{|namespace\b|template\s*<|using\s+\w|public:|private:)", re.MULTILINE
+    rb"""
+    ^[ \t]{0,40}(?:
+        class\s+\w[^;{}]{0,300}\{ | namespace\b[\s\w:]{0,200}\{ | template\s*< | public: | private: | protected:
+        | using\s+(?:namespace\b|\w+\s*=|\w+::) | virtual\s[^;{}()]{1,200}\( | struct\s+\w+\s*(?:final\s*)?:\s*\w
+        | \#[ \t]{0,40}include\s*<(?:string|vector|map|set|memory|utility|functional|algorithm|array|atomic|mutex|optional
+            |type_traits|unordered_map|unordered_set|list|deque|iostream|sstream|cst\w+|tuple|variant|chrono|thread|initializer_list)>
+    ) | \bstd:: | \)[ \t]{0,9}const[ \t]{0,9}[;{] | \b(?:static|reinterpret)_cast<
+    | \boperator[ \t]{0,9}(?:==|\[\]|\(\)|=)[ \t]{0,9}\(
+    """,
+    re.MULTILINE | re.VERBOSE,
 )
 
 

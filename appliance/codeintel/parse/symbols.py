@@ -142,8 +142,8 @@ class SymbolFinder:
     def _kind(self, node: Node, kind: str, name: Name, around: Scope | None) -> str:
         inside = bool(around and around.kind in _CLASS_LIKE)
         if kind in {"function", "prototype"}:
-            return "method" if inside or (name.prefix and self._language != "php") else "function"
-        if kind == "method" and name.name == "constructor":
+            kind = "method" if inside or (name.prefix and self._language != "php") else "function"
+        if kind == "method" and (name.name == "constructor" or (self._language == "cpp" and _makes(name, around))):
             return "constructor"
         if kind == "field" and (value := node.child_by_field_name("value")) and value.type in _FUNCTIONS:
             return "method"
@@ -224,6 +224,12 @@ def _body(node: Node) -> Node | None:
         return body
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     return value.child_by_field_name("body") if value else None
+
+
+def _makes(name: Name, around: Scope | None) -> bool:
+    """Return whether *name* is a C++ constructor's: that of its type, which it stands in or names."""
+    within = name.prefix or (around.qualname if around and around.kind in _CLASS_LIKE else "")
+    return within.rpartition(".")[2].partition("#")[0] == name.name
 
 
 def _one_line(head: str) -> str:

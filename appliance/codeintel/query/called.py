@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from appliance.codeintel.citations import cite
 from appliance.codeintel.query.asking import Asked, Page, unknown
-from appliance.codeintel.query.calls import CALLING, Call, callees, callers, unfollowed, unresolved
+from appliance.codeintel.query.calls import CALLING, Call, callees, callers, defined, unfollowed, unresolved
 from appliance.codeintel.query.companions import companions
 from appliance.codeintel.query.draft import Found, place_of, plain_name, several
 from appliance.codeintel.query.impact import Reached, impact
@@ -74,7 +74,7 @@ def asked_of(subject: Subject, asked: Asked) -> tuple[str, list[Found], list[str
     Raise `NotFound` too when there are only others of that name.
     """
     name, every, warnings = meant(subject, asked)
-    found = [each.found for each in every if each.found.row.kind in CALLING]
+    found = defined([each.found for each in every if each.found.row.kind in CALLING])
     if not found:
         raise unknown(name, asked.code, what="Nothing that can call or be called")
     return name, found, warnings

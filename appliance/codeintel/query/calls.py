@@ -27,7 +27,7 @@ from appliance.codeintel.store.graph import CallGraph, EdgeRow, GraphInfo
 from appliance.codeintel.store.symbols import SymbolRow
 
 _NO_CODE = frozenset({"text", "markdown"})
-CALLING = CALLABLES | CLASSES | {"property"}
+CALLING = CALLABLES | CLASSES | {"property", "macro"}
 _MOST_DEFINITIONS = 3  # of one name of which the calls are listed
 _MOST_OUTSIDE = 8  # names in one sentence
 
@@ -59,7 +59,24 @@ class Call:
 
 def asked_of(query: StructureQuery, code: Sequence[Code]) -> list[Found]:
     """Return the definitions called what *query* names that can call or be called."""
-    return [item for item in named(query, code) if item.row.kind in CALLING]
+    return defined([item for item in named(query, code) if item.row.kind in CALLING])
+
+
+def defined(found: Sequence[Found]) -> list[Found]:
+    """Return *found* with what defines it in the place of what only declares it, each once; a type has its constructors."""
+    whole: dict[tuple[str, int], Found] = {}
+    for item in found:
+        rows = item.code.generation.symbols.rows(_defining(item, [item.row.id])) or [item.row]
+        for row in rows:
+            whole.setdefault((item.code.generation.info.repo, row.id), Found(item.code, row))
+    makers = {(repo, maker) for (repo, _), item in whole.items() for maker in _with_constructor(item)[1:]}
+    return [item for key, item in whole.items() if key not in makers]
+
+
+def _defining(found: Found, ids: Sequence[int]) -> list[int]:
+    """Return what defines any of *ids* elsewhere."""
+    graph = found.code.generation.graph
+    return [row.source for row in graph.uses(ids) if row.kind == "defines" and row.source >= 0] if graph is not None else []
 
 
 def callers(found: Found, graph: CallGraph) -> list[Call]:
@@ -186,7 +203,7 @@ def _with_constructor(found: Found) -> list[int]:
         for row in inside
         if row.parent == found.row.qualname and (row.name == "__init__" or row.kind == "constructor")
     ]
-    return [found.row.id, *makers]
+    return [found.row.id, *makers, *_defining(found, makers)]
 
 
 def with_inner(found: Found) -> list[int]:
@@ -194,7 +211,7 @@ def with_inner(found: Found) -> list[int]:
     first, last = found.row.start_line, found.row.end_line
     rows = found.code.generation.symbols.in_file(found.row.path)
     inner = [row.id for row in rows if first <= row.start_line and row.end_line <= last and row.id > found.row.id]
-    return [found.row.id, *inner]
+    return [found.row.id, *inner, *(_defining(found, inner) if found.row.kind in CLASSES else ())]
 
 
 def _calls(code: Code, rows: Sequence[EdgeRow]) -> list[Call]:

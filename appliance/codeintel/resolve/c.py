@@ -196,6 +196,22 @@ class C(TypedEvaluator):
             at = self.first_scope[file] + self.scope(at).parent
         return found or frozenset((External(name),))
 
+    def replaceable(self, scope: int, name: str) -> bool:
+        """Return whether *name* of the class *scope* can replace that of a base, and does not only hide it."""
+        return self.classes.is_virtual(scope, name)
+
+    def defined_by(self, scope: int) -> Values:
+        """Return the functions that define what *scope* only declares: as those would be found that call it from there."""
+        one, file = self.scope(scope), self.scope_file[scope]
+        if PROTOTYPE not in one.marks:
+            return NOTHING
+        around = self.first_scope[file] + one.parent
+        if self.scope(around).kind == "class":
+            found = self.union(self.classes.definitions(each, scope) for each in self.classes.whole(around))
+        else:
+            found = self._seen_from(file, self.unit_of(around), one.name, macros=False)
+        return frozenset(each for each in found if not self._is_prototype(each))
+
     def _is_macro(self, value: Value) -> bool:
         return isinstance(value, Function) and "macro" in self.scope(value.scope).marks
 

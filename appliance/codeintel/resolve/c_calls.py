@@ -55,11 +55,12 @@ class CMembers(Members):
     def member(self, scope: int, name: str, *, bound_to: Value | None) -> Values:
         """Return what *name* is on the type *scope*, or on *bound_to*, an instance of it, of whatever type that is made."""
         found = super().member(scope, name, bound_to=bound_to)
-        if bound_to is None or not self._is_virtual(scope, name):
+        if bound_to is None or not self.is_virtual(scope, name):
             return found
         return found | self._behind(scope, name, bound_to)
 
-    def _is_virtual(self, scope: int, name: str) -> bool:
+    def is_virtual(self, scope: int, name: str) -> bool:
+        """Return whether *name* of the type *scope*, or of what it inherits from, may be overridden."""
         known = self._virtual.get((scope, name))
         if known is None:
             bases = [each for each in self.order(scope) if isinstance(each, int)]
@@ -67,6 +68,16 @@ class CMembers(Members):
             marks = (self._typed.scope(each.scope).marks for each in held if isinstance(each, Function))
             known = self._virtual[scope, name] = any(VIRTUAL in each for each in marks)
         return known
+
+    def definitions(self, scope: int, declared: int) -> Values:
+        """Return the methods of the type *scope* that define the one that is *declared* there."""
+        own = self._typed.scope(declared)
+        key = next((name for name, term in self._typed.scope(scope).names.items() if self._is_of(scope, term, declared)), "")
+        found = self.own(scope, key, Class(scope)) if key else NOTHING
+        return frozenset(each for each in found if self._takes(each) == self._takes(Function(declared)) and own.name)
+
+    def _is_of(self, scope: int, term: int, function: int) -> bool:
+        return Function(function) in self._typed.of(self._typed.scope_file[scope], term)
 
     def _is_prototype(self, value: Value) -> bool:
         return isinstance(value, Function) and PROTOTYPE in self._typed.scope(value.scope).marks

@@ -210,6 +210,14 @@ class Evaluator:
         """Return whether what stands before a name is no value but a place where names are, such as a module."""
         return False
 
+    def replaceable(self, scope: int, name: str) -> bool:  # noqa: ARG002 - for languages where a method says so
+        """Return whether *name* of the class *scope* can replace that of a base, and does not only hide it."""
+        return True
+
+    def defined_by(self, scope: int) -> Values:  # noqa: ARG002 - for languages where something is declared elsewhere
+        """Return the functions that define what *scope* only declares."""
+        return NOTHING
+
     def converts(self, file: int, site: Site) -> bool:  # noqa: ARG002 - for languages where a type is called for it
         """Return whether what looks like a call turns something into another type."""
         return False

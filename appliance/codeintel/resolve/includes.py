@@ -7,7 +7,7 @@ from typing import Final
 
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.units import Units
-from appliance.codeintel.resolve.values import Module, Package
+from appliance.codeintel.resolve.values import External, Module, Package
 
 _SYSTEM: Final = "<"
 _MOST: Final = 3_000  # files that one is looked through for
@@ -35,6 +35,11 @@ class CUnits(Units):
         """Return the namespace that a file is a part of: the one without a name."""
         del file, flow
         return ""
+
+    def find(self, name: str, *, importer: int) -> Module | Package | External:
+        """Return the file or the namespace that *name* is in the file *importer*."""
+        found = self._meant(name, importer)
+        return Module(found[0]) if found else super().find(name, importer=importer)
 
     def seen(self, file: int) -> dict[int, int]:
         """Return the files that *file* includes, and they in turn, each with how many steps away it is; itself is 0."""

@@ -9,9 +9,9 @@ from appliance.codeintel.flow import Op
 from appliance.codeintel.resolve.bindings import Bindings, Named, Target
 from appliance.codeintel.resolve.edges import How
 from appliance.codeintel.resolve.solve import Solver
-from appliance.codeintel.resolve.values import Class, External, Instance, Module, Package, Value
+from appliance.codeintel.resolve.values import Class, External, Function, Instance, Module, Package, Value
 
-UseKind = Literal["references", "imports", "inherits", "implements", "overrides"]
+UseKind = Literal["references", "imports", "inherits", "implements", "overrides", "defines"]
 _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
 _CANDIDATE: Final = 0.4
 _ALL: Final = frozenset({"*", ""})
@@ -123,6 +123,9 @@ class Uses:
                     yield from self._based(file, whole, bases, "inherits")
                     yield from self._based(file, whole, scope.promises, "implements")
                 yield from self._replaced(file, number)
+            for each in self._values.defined_by(number):
+                if isinstance(each, Function):
+                    yield Use(each.scope, number, "", "defines", self._values.scope(each.scope).line, "name", 1.0)
 
     def _based(self, file: int, number: int, bases: Sequence[int], kind: UseKind) -> Iterator[Use]:
         line, promised = self._values.scope(number).line, "interface" in self._values.scope(number).marks
@@ -139,7 +142,7 @@ class Uses:
         above = [each for each in self._values.classes.order(number)[1:] if isinstance(each, int)]
         for base in scope.promises:
             above += [each.scope for each in self._values.of(file, base) if isinstance(each, Class)]
-        for name in scope.names if above else ():
+        for name in (each for each in scope.names if above and self._values.replaceable(number, each)):
             for method in (each for each in self._bindings.named(number, name) if isinstance(each, int)):
                 for target in self._first(above, name):
                     owner = target.scope if isinstance(target, Named) else self._owner(target)

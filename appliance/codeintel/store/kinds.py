@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 CALLS: Final = ("call", "decorator", "raise", "iter", "with", "get")
-USES: Final = ("inherits", "implements", "overrides", "imports", "references", "tests")
+USES: Final = ("inherits", "implements", "overrides", "imports", "references", "tests", "defines")
 HOWS: Final = ("name", "self", "type", "value", "protocol", "candidate")
 
 FIRST_USE: Final = 32  # the kinds of calls are below it

@@ -5,17 +5,15 @@ from appliance.codeintel.flow import pack_flow
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.parse.flow.languages import FRONT_ENDS
 from appliance.codeintel.parse.grammars import grammar
-from appliance.codeintel.parse.languages import language_of
+from appliance.codeintel.parse.languages import LOOKED_AT, language_of
 from appliance.codeintel.parse.text import SourceText
 from appliance.errors import MalformedContent
-
-_LOOKED_AT = 4096
 
 
 def flow(task: BlobTask) -> bytes:
     """Return the packed flow of *task*'s content; nothing if its language is not followed or its tree cannot be used."""
     text = SourceText(decode(task.content).text)
-    language = language_of(task.path, text.source[:_LOOKED_AT])
+    language = language_of(task.path, text.source[:LOOKED_AT])
     front_end = FRONT_ENDS.get(language)
     if front_end is None:
         return b""
