@@ -2,14 +2,14 @@
 
 import os
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from appliance.base import log
 from appliance.base.paths import display
 from appliance.codeintel.registry import Repo
-from appliance.errors import ApplianceError, Conflict, InvalidInput
+from appliance.errors import Conflict, InvalidInput
+from appliance.looking import ask_for, moved
 from appliance.services import DEFAULT_PROJECT, Services
 
 _log = log.get("intake")
@@ -59,8 +59,8 @@ class Intake:
     def _take(self, folder: Path, repo: Repo | None) -> None:
         if repo is None:
             self._add(folder)
-        elif not repo.error and self._moved(repo):
-            self._services.index(repo.id)
+        elif not repo.error and moved(self._services, repo):
+            ask_for(self._services, repo.id)
 
     def _add(self, folder: Path) -> None:
         try:
@@ -80,17 +80,6 @@ class Intake:
             if not folder.name.endswith(".git"):
                 raise
             return registry.add_repo(project, folder, name=display(folder.name), probe=False)  # `a` stands beside `a.git`
-
-    def _moved(self, repo: Repo) -> bool:
-        generations = self._services.generations
-        try:
-            info = generations.published(repo.id).info
-            with closing(self._services.registry.open(repo)) as source:
-                return bool(source.behind(branch=info.branch, commit=info.commit))
-        except ApplianceError:
-            return False  # not indexed yet, or not to be read now: its index says so
-        finally:
-            generations.forget(repo.id)  # a worker has no use for what searches keep open
 
     def _say(self, event: str, **fields: str) -> None:
         """Log what is so at every look once."""

@@ -23,6 +23,8 @@ from appliance.ids import ProjectId, RepoId
 from appliance.intake import Intake
 from appliance.jobs.worker import Handler, JobContext, Worker
 from appliance.services import Services
+from appliance.timetable import Timetable
+from appliance.watching import Watcher
 
 WORKER: Final = "worker"
 
@@ -91,7 +93,11 @@ def worker_of(services: Services) -> Worker:
 def work(services: Services, stop: threading.Event) -> None:
     """Work on jobs until *stop* is set, having asked first for what is missing; that is looked after every few minutes."""
     mend(services)
-    keepers = [threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True)]
+    keepers = [
+        threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True),
+        threading.Thread(target=Timetable(services).keep, args=(stop,), name="timetable", daemon=True),
+        threading.Thread(target=Watcher(services).keep, args=(stop,), name="watcher", daemon=True),
+    ]
     if services.settings.repos_from is not None:
         intake = Intake(services, services.settings.repos_from)
         keepers.append(threading.Thread(target=intake.keep, args=(stop,), name="intake", daemon=True))

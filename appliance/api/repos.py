@@ -160,6 +160,7 @@ class RepoOut(Output):
     failures: int = Field(description="Attempts that failed since one went well.")
     next_attempt: float | None = Field(description="From when on it is tried again by itself; null: nothing failed.")
     settings: RepoSettingsOut
+    watched: str = Field(description="`events`; why it is only looked at now and then; or nothing where it is not watched.")
     index: IndexOut | None
     branches: list[BranchOut] = Field(description="Those that are tracked beside its own, as far as they are indexed.")
     job: JobOut | None
@@ -186,6 +187,7 @@ class RepoOut(Output):
             failures=repo.failures,
             next_attempt=repo.next_attempt,
             settings=RepoSettingsOut.of(repo.settings),
+            watched=display(repo.watched),
             index=index,
             branches=branches,
             job=None if job is None else JobOut.of(job),

@@ -249,6 +249,8 @@ def _moment(at: float | None) -> str:
 def _kept(repo: Repo) -> Iterator[str]:
     """Yield how *repo* and its tracked branches are, and how it is kept, a line each."""
     yield f"state      {repo.state}, last attempt {_moment(repo.last_attempt)}, last success {_moment(repo.last_success)}"
+    if repo.watched:
+        yield f"watched    {repo.watched}"
     for branch in repo.branches:
         indexed = f"{output.counted(branch.files, 'file')}, indexed {_moment(branch.indexed_at)}{_lag(branch.behind)}"
         yield f"branch     {branch.name} {branch.commit[:10]}, {indexed}"

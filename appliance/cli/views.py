@@ -84,6 +84,7 @@ class Repo(msgspec.Struct):
     state: str = ""
     last_attempt: float | None = None
     last_success: float | None = None
+    watched: str = ""
     settings: RepoSettings = msgspec.field(default_factory=RepoSettings)
     branches: list[Branch] = []
 

@@ -43,7 +43,8 @@ CREATE TABLE IF NOT EXISTS repos (
 """
 FAILURES = "ALTER TABLE repos ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
 SETTINGS = "ALTER TABLE repos ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';"
-MIGRATIONS = (SCHEMA, FAILURES, SETTINGS)
+WATCHED = "ALTER TABLE repos ADD COLUMN watched TEXT NOT NULL DEFAULT '';"
+MIGRATIONS = (SCHEMA, FAILURES, SETTINGS, WATCHED)
 _LONGEST_NAME = 100
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
@@ -81,6 +82,7 @@ class Repo:
     remedy: str
     failures: int = 0
     settings: RepoSettings = field(default_factory=RepoSettings)
+    watched: str = ""  # "events", why it is only looked at now and then, or "" where it is not watched
 
     @property
     def state(self) -> RepoState:
@@ -230,6 +232,11 @@ class Registry:
                     (now, error.code, error.message, error.remedy, repo),
                 )
 
+    def watched(self, repo: RepoId, how: str) -> None:
+        """Note *how* changes of *repo* are seen: by ``events``, not at all (""), or else only now and then, and why."""
+        with self._db.write() as conn:
+            conn.execute("UPDATE repos SET watched = ?1 WHERE id = ?2 AND watched <> ?1", (how, repo))
+
     def open(self, repo: Repo) -> Source:
         """Open the source of *repo*; the caller closes it. Raise what `open_source` raises."""
         mirror = self._mirror(repo)
@@ -289,6 +296,7 @@ def _repo(row: sqlite3.Row) -> Repo:
         remedy=row["remedy"],
         failures=row["failures"],
         settings=unpacked(row["settings"]),
+        watched=row["watched"],
     )
 
 

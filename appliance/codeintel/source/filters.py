@@ -80,6 +80,11 @@ def judge_content(path: str, content: bytes, *, limits: Index) -> LeftOut | None
     return None
 
 
+def is_foreign(folder: str) -> bool:
+    """Return whether a folder of this name is left out with all that is in it."""
+    return folder == ".git" or folder.lower() in _VENDORED
+
+
 def flags(path: str) -> FileFlags:
     """Return what *path* says about a file."""
     *folders, name = path.split("/")

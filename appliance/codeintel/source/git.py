@@ -50,7 +50,10 @@ class GitSource(Stored):
         return iter(())
 
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
-        """Return how many commits *branch* ("": HEAD) has that *commit* lacks; None if the repository cannot tell."""
+        """Return how many commits *branch* ("": HEAD) has that *commit* lacks; None if the repository cannot tell.
+
+        A branch that was taken back, so that it lacks *commit* itself, counts as one.
+        """
         try:
             _, tip = self._resolve(branch or None)
         except (NotFound, MalformedContent, InvalidInput, DeadlineExceeded):
@@ -63,7 +66,7 @@ class GitSource(Stored):
             )
             if done.code:
                 return None
-            self._counts = {(tip, commit): int(done.stdout)}
+            self._counts = {(tip, commit): max(1, int(done.stdout))}
         return self._counts[tip, commit]
 
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:

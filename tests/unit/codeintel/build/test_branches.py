@@ -134,6 +134,13 @@ def test_a_rewritten_branch_is_indexed_as_it_is_now(bench: IndexBench, repo: Rep
     assert {path for path, _ in bench.file_set(repo, "release/2")} == {*CODE, "rewritten.py"}
 
 
+def test_a_branch_that_was_taken_back_does_not_pass_for_current(bench: IndexBench, repo: Repo, source: Path) -> None:
+    """It has no commit that the index lacks, and still the index is not what the branch is now."""
+    bench.index(repo)
+    git(source, "update-ref", "refs/heads/release/1", "main")
+    assert bench.generations.freshness(repo.id, "release/1").behind == 1
+
+
 def test_a_branch_that_cannot_be_indexed_keeps_none_of_the_others_back_and_says_why(
     bench: IndexBench, repo: Repo, source: Path
 ) -> None:

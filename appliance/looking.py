@@ -1,0 +1,45 @@
+"""Whether a repository has moved on since it was indexed, and asking for an index where nobody has to ask."""
+
+from contextlib import closing
+
+from appliance.codeintel.build.pipeline import MOST_BRANCHES
+from appliance.codeintel.registry import Repo
+from appliance.errors import ApplianceError
+from appliance.ids import RepoId
+from appliance.jobs.schedule import hours_of
+from appliance.services import Services
+
+
+def moved(services: Services, repo: Repo) -> bool:
+    """Return whether a branch of *repo* has commits, or a folder changes, that are not indexed; False if it cannot tell."""
+    generations = services.generations
+    try:
+        with closing(services.registry.open(repo)) as source:
+            indexed = generations.branches(repo.id)
+            own = generations.published(repo.id).info.branch
+            if {*source.fitting(repo.settings.branches)[:MOST_BRANCHES]} - {own} != {*indexed} - {""}:
+                return True
+            for branch in indexed:
+                info = generations.published(repo.id, branch).info
+                if source.tip(branch or repo.branch)[1] != info.commit or source.behind(
+                    branch=info.branch, commit=info.commit
+                ):
+                    return True
+    except ApplianceError:
+        return False  # not indexed yet, or not to be read now: its index says so
+    finally:
+        generations.forget(repo.id)  # a worker has no use for what searches keep open
+    return False
+
+
+def ask_for(services: Services, repo: RepoId) -> bool:
+    """Ask for an index of *repo* because of the clock or a change, unless it rests now; return whether it was asked for.
+
+    It rests within its quiet hours and in quarantine.
+    """
+    known = services.registry.repo(repo)
+    quiet = hours_of(known.settings.quiet)
+    if known.state == "quarantined" or (quiet is not None and quiet.cover(services.clock.now())):
+        return False
+    services.index(repo)
+    return True
