@@ -28,7 +28,7 @@ _SAME: Final = frozenset({
     "unwrap", "expect", "deref", "deref_mut", "get", "await", "as_deref", "as_deref_mut", "into_inner", "try_borrow",
     "cloned", "by_ref", "upgrade", "into_iter", "iter", "get_or_init", "try_into", "load", "make_mut",
 })  # fmt: skip
-_HOLDS_THE_SAME: Final = _SAME | frozenset({
+_HOLDS_THE_SAME: Final = (_SAME - {"unwrap", "expect"}) | frozenset({
     "iter_mut", "first", "last", "first_mut", "last_mut", "next", "next_back", "copied", "take", "rev", "skip",
     "filter", "chain", "collect", "drain", "values", "values_mut", "into_values", "ok", "peek", "entry", "find", "nth",
     "max_by_key", "min_by_key", "to_vec", "as_slice", "ok_or", "ok_or_else", "map_err", "context", "with_context", "or",
@@ -37,7 +37,7 @@ _HOLDS_THE_SAME: Final = _SAME | frozenset({
     "pop_back", "max_by", "min_by", "reduce", "retain", "into_boxed_slice", "as_mut_slice", "last_entry", "split_off",
     "unzip", "partition", "send", "recv", "flatten", "append", "try_recv", "range", "or_insert", "or_insert_with",
     "or_default", "remove", "swap_remove", "insert",
-}) - {"unwrap", "expect"}  # fmt: skip
+})  # fmt: skip
 _TAKES: Final = frozenset({
     "unwrap", "expect", "unwrap_or", "unwrap_or_default", "unwrap_or_else", "remove", "swap_remove", "or_insert",
     "or_insert_with", "or_default", "get_or_insert_with", "get_or_insert", "unwrap_unchecked",
@@ -48,9 +48,9 @@ _DERIVED: Final = frozenset({
     "max", "min", "type_id",
 })  # fmt: skip
 LIBRARY: Final = frozenset({
-    "vec!", "println!", "print!", "eprintln!", "eprint!", "format!", "write!", "writeln!", "panic!", "assert!", "assert_eq!",
-    "assert_ne!", "debug_assert!", "debug_assert_eq!", "debug_assert_ne!", "dbg!", "todo!", "unreachable!", "matches!",
-    "unimplemented!", "concat!", "include_str!", "env!", "option_env!", "cfg!",
+    "vec!", "println!", "print!", "eprintln!", "eprint!", "format!", "write!", "writeln!", "panic!", "assert!",
+    "assert_eq!", "assert_ne!", "debug_assert!", "debug_assert_eq!", "debug_assert_ne!", "dbg!", "todo!",
+    "unreachable!", "matches!", "unimplemented!", "concat!", "include_str!", "env!", "option_env!", "cfg!",
 })  # fmt: skip
 _FOLDS: Final = frozenset({"fold", "try_fold", "scan"})
 _PAIRS: Final = frozenset({"enumerate", "drain_enumerated"})

@@ -116,7 +116,7 @@ class TypedEvaluator(Evaluator):
         return self._elsewhere(scope, name) if builtins else NOTHING
 
     def _standing(self, scope: int, name: str) -> Values:
-        """Return what *name* of the module *scope* holds: what it was declared as too, if anything assigns to such a name."""
+        """Return what *name* of the module *scope* holds; what it is declared as too, if anything assigns to the name."""
         file, term = self.scope_file[scope], self.scope(scope).names[name]
         found = self.of(file, term) | self.stored("static", scope, name)
         one = self.flows[file].terms[term]

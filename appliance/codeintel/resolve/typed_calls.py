@@ -136,7 +136,8 @@ class TypedCalls(Calls):
         declared = self._typed.of(file, one.type)
         if one.result == UNKNOWN:
             return declared
-        return declared | {each for each in self._summary(scope) if isinstance(each, Function | Container)}
+        kinds = (Function, Container) if any(isinstance(each, Container) for each in declared) else (Function,)
+        return declared | {each for each in self._summary(scope) if isinstance(each, kinds)}
 
     def result(self, value: Value) -> Values:
         """Return what a call of *value* gives, whatever it is called with."""

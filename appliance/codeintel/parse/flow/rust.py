@@ -11,7 +11,6 @@ from appliance.codeintel.parse.flow.rust_expressions import LITERALS, Expression
 from appliance.codeintel.parse.flow.rust_macros import opened as with_macros
 from appliance.codeintel.parse.flow.typed import Block, line_of
 
-_NAMED: Final = frozenset({"type_identifier", "scoped_type_identifier"})
 _SAME: Final = ("reference_expression", "unary_expression", "await_expression", "parenthesized_expression")
 
 
@@ -165,20 +164,24 @@ class _Items(Expressions):
     def _alias(self, node: Node) -> int:
         """Read ``type A = B``, also of a trait."""
         name, shown = self.text(node.child_by_field_name("name")), node.child_by_field_name("type")
-        inner = shown
-        while inner is not None and inner.type in {"reference_type", "generic_type"}:
-            inner = inner.child_by_field_name("type")
         generics, bounds = dict(self.generics), dict(self.bounds)
         self.take_generics(node)
         declared = self.declared(shown)
-        if self.builder.is_made(declared) or (inner is not None and inner.type not in _NAMED):
+        if self.builder.is_instance(declared):
+            self._introduce(name, self.builder.type_of(declared))
+        else:
             opened = OpenScope("class", name, self.scope, line_of(node), marks=("alias",))
             with self.inside(opened) as scope:
                 self.bind("=", declared)
             self._introduce(name, self.builder.term(Op.DEF, scope))
-        else:
-            self._introduce(name, self.path(inner))
         self.generics, self.bounds = generics, bounds
+        return UNKNOWN
+
+    def _promised(self, node: Node) -> int:
+        """Read a type that a trait leaves open: it is known by what it is at least."""
+        bounds = node.child_by_field_name("bounds")
+        traits = [self._bound(child) for child in (bounds.named_children if bounds else ())]
+        self.bind(self.text(node.child_by_field_name("name")), self.builder.join(traits))
         return UNKNOWN
 
     def _value(self, node: Node) -> int:
@@ -209,7 +212,7 @@ class _Items(Expressions):
         "trait_item": _trait,
         "impl_item": _impl,
         "type_item": _alias,
-        "associated_type": Expressions.ignored,
+        "associated_type": _promised,
         "const_item": _value,
         "static_item": _value,
         "macro_definition": _macro_defined,

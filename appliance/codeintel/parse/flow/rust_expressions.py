@@ -71,8 +71,7 @@ class Expressions(Patterns, ABC):
 
     def _macro(self, node: Node, name: Node, given: Node | None) -> int:
         arguments = self.arguments(given)
-        self.call(self._macro_named(name), line_of(node), arguments)
-        return UNKNOWN
+        return self.call(self._macro_named(name), line_of(node), arguments)
 
     def _macro_named(self, node: Node | None) -> int:
         """Return the term of the macro that *node* names: of another crate, or one that is looked for by its name alone."""
@@ -103,8 +102,7 @@ class Expressions(Patterns, ABC):
 
     def macro(self, node: Node) -> int:
         """Read a macro of whose arguments nothing is known."""
-        self.call(self._macro_named(node.child_by_field_name("macro")), line_of(node), ())
-        return UNKNOWN
+        return self.call(self._macro_named(node.child_by_field_name("macro")), line_of(node), ())
 
     def tried(self, node: Node) -> int:
         """Read ``x?``: what is good in it."""

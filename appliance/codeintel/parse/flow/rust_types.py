@@ -64,20 +64,20 @@ class Types(Typed):
         while node is not None and node.type == "super" and names and names[-1].type == "super":
             ups += 1
             names.pop()
-        return self._members(self._head(node, ups), names)
+        return self._members(self._head(node, ups, alone=not names), names)
 
     def _members(self, term: int, names: list[Node]) -> int:
         for name in reversed(names):
             term = self.attribute(term, self.text(name)) if term else UNKNOWN
         return term
 
-    def _head(self, node: Node | None, ups: int) -> int:
+    def _head(self, node: Node | None, ups: int, *, alone: bool) -> int:
         if node is None:
             return UNKNOWN
         kind, text = node.type, self.text(node)
         if kind in _ROOTS:
             return self.module(kind, ups)
-        if text in _PRIMITIVES:
+        if text in _PRIMITIVES and (not alone or kind == "primitive_type"):
             return self.builder.term(Op.BUILTIN, text=text)
         if text == "Self":
             return self.own_type

@@ -171,6 +171,19 @@ CASES = {
         "m.h -> m.S.next, m.h -> m.T.a",
     ),
     "another name of a type": ("type V = T;\ntype L<X> = Vec<X>;\nfn h(x: V, y: L<T>) { x.a(); y.len(); }", "m.h -> m.T.a"),
+    "another name of what is held, or of functions": (
+        "type V = Box<T>;\ntype F = Box<dyn Fn() -> T>;\nfn h(x: V, y: F) { x.a(); y().a(); }",
+        "m.h -> m.T.a",
+    ),
+    "a function that is called as a type is": (
+        "fn str() -> T { T }\nfn h() { str().a(); str::from_utf8(1); }",
+        "m.h -> m.str, m.h -> m.T.a",
+    ),
+    "a type that a trait leaves open": (
+        "trait R { type E: Q; fn r(&self) -> Self::E; }\ntrait Q { fn q() {} }\nfn h<X: R>(x: X) { X::E::q(); }",
+        "m.h -> m.Q.q",
+    ),
+    "what macros give": ("fn h(t: T) { write!(``, t).unwrap().a(); }", ""),
     "a generic function": (
         "fn same<X>(x: X) -> X { x }\nfn h() { same(T).a(); same::<U>(U).a() }",
         "m.h -> m.same, m.h -> m.T.a, m.h -> m.U.a",
