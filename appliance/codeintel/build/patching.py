@@ -117,7 +117,7 @@ class Patcher:
         folder, info = work.store.paths.generations / now.folder, work.store.info(now.generation)
         held = self._held.get((info.repo, work.branch))
         if held is None or held.folder != folder:
-            return Generation(folder, info)
+            return Generation(folder, info, like=held)
         return held.with_vectors(None, info=info)
 
     def _changes(self, work: Work, over: Generation, tables: sqlite3.Connection) -> Changes | None:
@@ -166,7 +166,7 @@ class Patcher:
                 return None
             progress("publish", 0, None)
             check()
-            return self._published(work, folder, self._dated(work, info), matrix=matrix, graph=graph)
+            return self._published(work, folder, self._dated(work, info), over=over, matrix=matrix, graph=graph)
         finally:
             if store.recipe(folder.name) == "":
                 shutil.rmtree(folder, ignore_errors=True)
@@ -185,9 +185,16 @@ class Patcher:
             ).run(progress=progress, check=check)
 
     def _published(
-        self, work: Work, folder: Path, info: GenerationInfo, *, matrix: MatrixRow | None, graph: GraphInfo | None
+        self,
+        work: Work,
+        folder: Path,
+        info: GenerationInfo,
+        *,
+        over: Generation,
+        matrix: MatrixRow | None,
+        graph: GraphInfo | None,
     ) -> GenerationInfo:
-        generation = Generation(folder, info)
+        generation = Generation(folder, info, like=over)
         work.store.publish_patch(
             info,
             folder=folder.name,

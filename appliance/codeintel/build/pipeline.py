@@ -27,6 +27,7 @@ from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags
+from appliance.codeintel.source.kept import KeptSources
 from appliance.codeintel.source.rules import Rules, rules_of, selected
 from appliance.codeintel.source.walk import judged, survey
 from appliance.codeintel.store.code import CodeStore
@@ -77,10 +78,12 @@ class Indexer:
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
         self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock)
+        self._sources = KeptSources()
 
     def close(self) -> None:
         """End the processes that are kept for the next index."""
         self._patcher.close()
+        self._sources.close()
 
     def index(self, repo: RepoId, *, progress: Progress, check: Check, hint: Changed | None = None) -> GenerationInfo:
         """Publish a generation of the newest state of *repo*'s own branch and return what it holds; then of those tracked.
@@ -120,7 +123,7 @@ class Indexer:
         paths = self._paths.project(repo.project)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
-            with closing(self._registry.open(repo)) as source:
+            with self._sources.using(repo.id, repo.source, partial(self._registry.open, repo)) as source:
                 check()
                 progress("list", 0, None)
                 snapshot = source.snapshot(repo.branch, hint=hint)

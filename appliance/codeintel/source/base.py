@@ -6,6 +6,7 @@ Paths are ``str`` decoded with *surrogateescape*; blobs are git's own object ids
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
+from pathlib import Path
 from typing import Literal, Protocol
 
 from appliance.codeintel.source.past import Commit, Together
@@ -150,6 +151,9 @@ class Source(Protocol):
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*; raise as `commits` does."""
+
+    def stands_at(self, location: Path) -> bool:
+        """Return whether this is still what stands at *location*, and as safe to read as it was."""
 
     def close(self) -> None:
         """End child processes. The source cannot be used afterwards."""

@@ -19,12 +19,13 @@ import msgspec
 from appliance.base import durable, proc
 from appliance.base.clock import Clock
 from appliance.base.paths import display
+from appliance.codeintel.source import view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
 from appliance.codeintel.source.past import Commit, Together
 from appliance.codeintel.source.scan import Found, Scan, read_inside
 from appliance.codeintel.source.stored import Stored
-from appliance.errors import DiskFull, InvalidInput, NotFound, StorageFault
+from appliance.errors import ApplianceError, DiskFull, InvalidInput, NotFound, StorageFault
 from appliance.ids import CommitId
 
 _REF = "refs/heads/folder"
@@ -91,6 +92,13 @@ class FolderSource(Stored):
         unread = [LeftOut(path, "unreadable", "It changed, or may not be read.") for path in state.unread]
         self._left_out = {commit: seen.left_out + unread}
         return Snapshot("", commit, tree.id)
+
+    def stands_at(self, location: Path) -> bool:
+        """Return whether this is still what stands at *location*: the same folder, and no repository by now."""
+        try:
+            return Path(os.path.realpath(location)) == self._root and view.find(location) is None
+        except ApplianceError:  # who opens it anew says what is wrong
+            return False
 
     def tip(self, branch: str | None) -> tuple[str, CommitId]:
         """Return the commit that was taken last, without a look at the folder; raise `NotFound` if none was."""

@@ -14,7 +14,7 @@ from appliance.codeintel.source.gitchild import environment
 from appliance.codeintel.source.objects import is_id
 from appliance.codeintel.source.past import Commit, Together
 from appliance.codeintel.source.stored import MOST_FILES, Stored
-from appliance.errors import DeadlineExceeded, InvalidInput, MalformedContent, NotFound
+from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, MalformedContent, NotFound
 from appliance.ids import CommitId
 
 _MOST_REFS = 10_000
@@ -28,6 +28,7 @@ class GitSource(Stored):
     def __init__(self, directory: view.GitDirectory, *, mirror: Path, max_bytes: int, most_files: int = MOST_FILES) -> None:
         super().__init__(view.build(directory, under=mirror), max_bytes=max_bytes, most_files=most_files)
         self._directory = directory
+        self._mirror = mirror
         self._counts: dict[tuple[str, str], int] = {}
         self._together: dict[tuple[CommitId, str, int], Together] = {}
 
@@ -39,6 +40,14 @@ class GitSource(Stored):
         if tree is None or tree.type != "tree":
             raise self._incomplete(commit)
         return Snapshot(name, commit, tree.id)
+
+    def stands_at(self, location: Path) -> bool:
+        """Return whether this is still what stands at *location*, and as safe to read as it was."""
+        try:
+            directory = view.find(location, known=self._directory)
+        except ApplianceError:  # who opens it anew says what is wrong
+            return False
+        return directory == self._directory and view.build(directory, under=self._mirror) == self._git_dir
 
     def tip(self, branch: str | None) -> tuple[str, CommitId]:
         """Return the name and the newest commit of *branch*; raise as `snapshot` does."""

@@ -20,6 +20,7 @@ from appliance.errors import InvalidInput, MalformedContent, UnsafePath
 
 _SMALL = 1 << 20  # HEAD, gitdir and config files are a few hundred bytes
 _FANOUT = tuple(f"{number:02x}" for number in range(256))
+_FOLDERS = frozenset({"pack", *_FANOUT})  # of objects
 _GIT_FILE = re.compile(rb"gitdir: ([^\n\0]+)\n?")
 
 
@@ -31,16 +32,18 @@ class GitDirectory:
     common: Path
     object_format: str
     borrows: bool  # it has alternates, which are not followed
+    stamp: tuple[int, ...]  # of its configuration
 
     def head(self) -> str:
         """Return HEAD as written: ``ref: refs/heads/main`` or a commit id."""
         return _small(self.own / "HEAD").decode("utf-8", "surrogateescape").strip()
 
 
-def find(location: Path) -> GitDirectory | None:
+def find(location: Path, *, known: GitDirectory | None = None) -> GitDirectory | None:
     """Return the git directory of the work tree or bare repository at *location*, None for a plain folder.
 
-    Raise `MalformedContent` for a broken one, `UnsafePath` for one that leads to another repository's files.
+    Raise `MalformedContent` for a broken one, `UnsafePath` for one that leads to another repository's files. What is *known*
+    of its configuration is believed while that file is the same.
     """
     own = _own_directory(location)
     if own is None:
@@ -49,9 +52,11 @@ def find(location: Path) -> GitDirectory | None:
     for name in ("objects", "refs", "packed-refs", "shallow"):
         _inside(common / name, common)
     _own_objects(common)
-    object_format = _object_format(common)
+    stamp = _stamp(common / "config")
+    same = known is not None and (known.common, known.stamp) == (common, stamp)
+    object_format = known.object_format if known is not None and same else _object_format(common)
     alternates = common / "objects" / "info" / "alternates"
-    return GitDirectory(own, common, object_format, alternates.is_file() and alternates.stat().st_size > 0)
+    return GitDirectory(own, common, object_format, alternates.is_file() and alternates.stat().st_size > 0, stamp)
 
 
 def build(directory: GitDirectory, *, under: Path) -> Path:
@@ -163,18 +168,32 @@ def _inside(path: Path, root: Path) -> None:
 
 def _own_objects(common: Path) -> None:
     """Raise `UnsafePath` for an object or a folder of objects that is a link out of the repository."""
-    for name in ("pack", *_FANOUT):
-        folder = common / "objects" / name
-        _inside(folder, common)
-        try:
-            with os.scandir(folder) as entries:
-                links = [Path(entry.path) for entry in entries if entry.is_symlink()]
-        except FileNotFoundError:
+    for folder in _entries(common / "objects"):
+        if folder.name not in _FOLDERS:
             continue
-        except OSError as exc:
-            raise unreadable(folder, exc) from exc
-        for link in links:
-            _inside(link, common)
+        if folder.is_symlink():
+            _inside(Path(folder.path), common)
+        for entry in _entries(Path(folder.path)):
+            if entry.is_symlink():
+                _inside(Path(entry.path), common)
+
+
+def _entries(folder: Path) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as exc:
+        raise unreadable(folder, exc) from exc
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _object_format(common: Path) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from appliance.codeintel.store.layers import is_patched
 from appliance.codeintel.store.schema import ARRAYS
 from appliance.errors import StoreCorrupt
 
@@ -27,13 +26,13 @@ class Chunks:
     latent: list[bytes]  # of the added ones: their rows in the latent space
 
     @classmethod
-    def load(cls, folder: Path, conn: sqlite3.Connection) -> "Chunks":
-        """Read the chunks of the generation in *folder*, whose tables are open in *conn*; raise `StoreCorrupt`."""
+    def load(cls, folder: Path) -> "Chunks":
+        """Map the chunks of the lowest layer of the generation in *folder*; raise `StoreCorrupt`."""
         file, start, end, symbol, defines_start, defines = (_mapped(folder / f"{name}.npy") for name in ARRAYS)
-        whole = cls(file, start, end, symbol, defines_start, defines, [])
-        return whole._and_added(conn) if is_patched(folder) else whole
+        return cls(file, start, end, symbol, defines_start, defines, [])
 
-    def _and_added(self, conn: sqlite3.Connection) -> "Chunks":
+    def patched(self, conn: sqlite3.Connection) -> "Chunks":
+        """Return these chunks and after them those that the patch in *conn* adds; which are dead, their files know."""
         rows = conn.execute("SELECT file, start_line, end_line, symbol FROM patch.chunks ORDER BY id").fetchall()
         added = np.array([tuple(row) for row in rows], dtype=np.int32).reshape(len(rows), 4)
         pairs = conn.execute("SELECT chunk, symbol FROM patch.defines ORDER BY chunk, symbol").fetchall()

@@ -2,12 +2,16 @@
 
 import os
 import sqlite3
+from bisect import insort
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from appliance.ids import BlobId
+
+_COLUMNS: Final = "path, blob, hint, language, encoding, flags, lines, first_chunk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +52,62 @@ class Files:
 
     @classmethod
     def load(cls, conn: sqlite3.Connection, *, chunks: int) -> "Files":
-        """Read the files of a generation that has *chunks* chunks, dead ones too, by `store.layers`."""
-        rows = conn.execute(
-            "SELECT path, blob, hint, language, encoding, flags, lines, first_chunk FROM every_file ORDER BY id"
-        ).fetchall()
-        dead = {row[0] for row in conn.execute("SELECT file FROM dead")}
-        known: dict[str, str] = {}  # a few dozen different words, held once
-        columns = [[known.setdefault(row[place], row[place]) for row in rows] for place in (2, 3, 4)]
-        paths, blobs = [os.fsdecode(row[0]) for row in rows], [BlobId(row[1]) for row in rows]
+        """Read the files of the lowest layer, which has *chunks* chunks; they are in the order of paths."""
+        rows = conn.execute(f"SELECT {_COLUMNS} FROM main.files ORDER BY id").fetchall()  # noqa: S608 - a literal
+        return _read(rows, chunks=chunks, known={})
+
+    def patched(self, conn: sqlite3.Connection, *, chunks: int) -> "Files":
+        """Return these files as the patch in *conn* leaves them, with *chunks* chunks in all."""
+        rows = conn.execute(f"SELECT {_COLUMNS} FROM patch.files ORDER BY id").fetchall()  # noqa: S608 - a literal
+        added = _read(rows, chunks=chunks, known={word: word for word in set(self.languages)})
+        dead = [row[0] for row in conn.execute("SELECT file FROM patch.dead")]
+        paths, blobs = [*self.paths, *added.paths], [*self.blobs, *added.blobs]
+        columns = [
+            [*self.hints, *added.hints], [*self.languages, *added.languages], [*self.encodings, *added.encodings]
+        ]  # fmt: skip
+        alive = np.concatenate((self.alive, added.alive))
+        alive[dead] = False
+        by_path = {path: number for path, number in self.by_path.items() if alive[number]}
+        by_path = _with(by_path, {path: n for n, path in enumerate(added.paths, start=self.end) if alive[n]})
         for number in dead:
             paths[number], blobs[number] = "", BlobId("")
             for column in columns:
                 column[number] = ""
-        numbers = sorted(set(range(len(rows))) - dead, key=lambda number: bytes(rows[number][0]))
-        alive = np.zeros(len(rows), dtype=np.bool_)
-        alive[numbers] = True
-        return cls(
+        return Files(
             paths=paths,
             blobs=blobs,
             hints=columns[0],
             languages=columns[1],
             encodings=columns[2],
-            flags=np.array([row[5] for row in rows], dtype=np.uint8),
-            lines=np.array([row[6] for row in rows], dtype=np.int32),
-            first_chunk=np.array([*(row[7] for row in rows), chunks], dtype=np.int32),
+            flags=np.concatenate((self.flags, added.flags)),
+            lines=np.concatenate((self.lines, added.lines)),
+            first_chunk=np.concatenate((self.first_chunk[:-1], added.first_chunk)),
             alive=alive,
-            by_path={paths[number]: number for number in numbers},
+            by_path=by_path,
         )
+
+
+def _read(rows: list[sqlite3.Row], *, chunks: int, known: dict[str, str]) -> Files:
+    """Return *rows*; *known* are a few dozen different words, held once."""
+    paths = [os.fsdecode(row[0]) for row in rows]
+    return Files(
+        paths=paths,
+        blobs=[BlobId(row[1]) for row in rows],
+        hints=[known.setdefault(row[2], row[2]) for row in rows],
+        languages=[known.setdefault(row[3], row[3]) for row in rows],
+        encodings=[known.setdefault(row[4], row[4]) for row in rows],
+        flags=np.array([row[5] for row in rows], dtype=np.uint8),
+        lines=np.array([row[6] for row in rows], dtype=np.int32),
+        first_chunk=np.array([*(row[7] for row in rows), chunks], dtype=np.int32),
+        alive=np.ones(len(rows), dtype=np.bool_),
+        by_path={path: number for number, path in enumerate(paths)},
+    )
+
+
+def _with(by_path: dict[str, int], added: dict[str, int]) -> dict[str, int]:
+    """Return *by_path*, which is in the order of paths, with those *added*, in that order too."""
+    order = list(by_path)
+    for path in added.keys() - by_path.keys():
+        insort(order, path, key=os.fsencode)
+    together = by_path | added
+    return {path: together[path] for path in order}

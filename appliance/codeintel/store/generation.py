@@ -7,13 +7,15 @@ Only its vector matrix is filled in behind: each newer one is a folder of its ow
 
 import copy
 import os
+import sqlite3
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.source.base import LeftOut
@@ -21,7 +23,7 @@ from appliance.codeintel.store.chunks import Chunks
 from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.latent import LatentSpace
-from appliance.codeintel.store.layers import is_patched, open_tables
+from appliance.codeintel.store.layers import WHOLE_NAME, is_patched, open_tables
 from appliance.codeintel.store.lexical import LexicalIndex
 from appliance.codeintel.store.matrix import VectorMatrix
 from appliance.codeintel.store.standing import Standing
@@ -67,11 +69,37 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
         return self.vectors / wanted if wanted > 0 else 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """The lowest layer of a generation, which the patches over it share. ``key`` tells it from others while it is open."""
+
+    key: tuple[int, int]
+    files: Files
+    chunks: Chunks
+    lexical: LexicalIndex
+    latent: LatentSpace | None
+
+    @classmethod
+    def load(cls, folder: Path, conn: sqlite3.Connection, key: tuple[int, int]) -> "_Below":
+        chunks = Chunks.load(folder)
+        files = Files.load(conn, chunks=len(chunks.file))
+        return cls(key, files, chunks, LexicalIndex.open(folder / "lexical"), LatentSpace.open(folder / "latent"))
+
+
 class Generation:
-    """A read-only handle; safe to use from many threads, cheap to keep, readable even after its folder was removed."""
+    """A read-only handle; safe to use from many threads, cheap to keep, readable even after its folder was removed.
+
+    What it has in common with *like* is not read again.
+    """
 
     def __init__(
-        self, folder: Path, info: GenerationInfo, *, vectors: VectorMatrix | None = None, unpacked: Unpacked | None = None
+        self,
+        folder: Path,
+        info: GenerationInfo,
+        *,
+        vectors: VectorMatrix | None = None,
+        like: "Generation | None" = None,
+        unpacked: Unpacked | None = None,
     ) -> None:
         conn = open_tables(folder)
         self._db = Guarded(conn)
@@ -80,23 +108,31 @@ class Generation:
         self.folder = folder
         self.vectors = vectors
         self.graph: CallGraph | None = None
-        with self._db.read() as rows:
-            chunks = self._chunks = Chunks.load(folder, rows)
-            self.files = Files.load(rows, chunks=len(chunks.file))
-            self.gone = Gone(rows, self.files)
-        self.chunk_file, self.chunk_start, self.chunk_end = chunks.file, chunks.start, chunks.end
-        self.chunk_symbol_id = chunks.symbol  # -1: none
-        self.dead = ~self.files.alive[self.chunk_file] if is_patched(folder) else np.zeros(0, dtype=np.bool_)
+        key, below = _key(folder), None if like is None else like._below  # noqa: SLF001 - of its own kind
+        with self._db.read() as tables:
+            self._below: _Below = below if below is not None and below.key == key else _Below.load(folder, tables, key)
+            self._lay(tables, self._below, patched=is_patched(folder))
+            self.gone = Gone(tables, self.files)
         self.standing = Standing(self.files.paths)
         self.symbols = SymbolTable(self._db, self.files)
-        self.lexical = LexicalIndex.open(folder / "lexical")
-        if is_patched(folder):
-            self.lexical = self.lexical.patched(self._db, chunks=~self.dead, files=self.files.alive)
-        self.latent = LatentSpace.open(folder / "latent", added=chunks.latent, dead=self.dead)
         self.text = TextIndex(folder, self.files.blobs, unpacked=unpacked or Unpacked())
-        alive = len(chunks.file) - int(self.dead.sum())
+        alive = len(self.chunk_file) - int(self.dead.sum())
         if (info.chunks, info.files, info.patches > 0) != (alive, len(self.files), is_patched(folder)):
             raise StoreCorrupt(f"The generation in {folder} is not what was published.", remedy=_REMEDY)
+
+    def _lay(self, tables: sqlite3.Connection, below: _Below, *, patched: bool) -> None:
+        """Put together what is *below* and, where there is one, the patch in *tables*."""
+        self._chunks = below.chunks.patched(tables) if patched else below.chunks
+        chunks = self._chunks
+        self.chunk_file, self.chunk_start, self.chunk_end = chunks.file, chunks.start, chunks.end
+        self.chunk_symbol_id = chunks.symbol  # -1: none
+        self.files, self.lexical, self.latent = below.files, below.lexical, below.latent
+        self.dead: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        if patched:
+            self.files = below.files.patched(tables, chunks=len(chunks.file))
+            self.dead = ~self.files.alive[chunks.file]
+            self.lexical = below.lexical.patched(self._db, chunks=~self.dead, files=self.files.alive)
+            self.latent = None if below.latent is None else below.latent.patched(chunks.latent, dead=self.dead)
 
     def with_vectors(self, vectors: VectorMatrix | None, *, info: GenerationInfo) -> "Generation":
         """Return this generation with *vectors* instead of the ones it has; everything else is shared."""
@@ -170,3 +206,11 @@ class Generation:
                 (*values, limit, offset),
             ).fetchall()
         return [LeftOut(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
+
+
+def _key(folder: Path) -> tuple[int, int]:
+    try:
+        status = (folder / WHOLE_NAME).stat()
+    except OSError as exc:
+        raise StoreCorrupt(f"The generation in {folder} cannot be opened.", remedy=_REMEDY) from exc
+    return status.st_dev, status.st_ino

@@ -282,7 +282,7 @@ def _reopened(store: CodeStore, now: Published, held: _Held | None, unpacked: Un
     if held is not None and held.published.generation == now.generation:
         generation = held.generation
     else:
-        generation = Generation(folder, info, unpacked=unpacked)
+        generation = Generation(folder, info, like=None if held is None else held.generation, unpacked=unpacked)
     matrix = store.matrix(now.folder)
     vectors = None if matrix is None else VectorMatrix.open(matrix_folder(folder, matrix.serial), model=matrix.model)
     return generation.with_vectors(vectors, info=info).with_graph(_graph(store, generation))

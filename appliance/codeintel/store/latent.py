@@ -7,9 +7,8 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,6 @@ _MOST_COUNTED = 400_000  # words counted at once while the vocabulary is gathere
 _BLOCK = 4_096  # rows projected at once
 _SPARE = 10  # directions sought beyond those kept
 _PASSES = 4
-_NONE: Final = np.zeros(0, dtype=np.bool_)
 
 
 def train_latent(folder: Path, docs: Documents, *, dims: int = 64) -> None:
@@ -65,11 +63,8 @@ class LatentSpace:
     dead: npt.NDArray[np.bool_]
 
     @classmethod
-    def open(cls, folder: Path, *, added: Sequence[bytes] = (), dead: npt.NDArray[np.bool_] = _NONE) -> "LatentSpace | None":
-        """Open *folder*; return None where there was too little to train on; raise `StoreCorrupt` for anything else.
-
-        *added* are the rows of documents that came after the training, as `packed` gave them.
-        """
+    def open(cls, folder: Path) -> "LatentSpace | None":
+        """Open *folder*; return None where there was too little to train on; raise `StoreCorrupt` for anything else."""
         try:
             words = json.loads((folder / "words.json").read_bytes())
             matrix = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
@@ -80,8 +75,13 @@ class LatentSpace:
             ) from exc
         if not words:
             return None
-        more = np.frombuffer(b"".join(added), dtype=np.float32).reshape(len(added), matrix.shape[1])
-        return cls(matrix, {word: place for place, word in enumerate(words)}, weights, more, dead)
+        nothing, none = np.zeros((0, matrix.shape[1]), dtype=np.float32), np.zeros(0, dtype=np.bool_)
+        return cls(matrix, {word: place for place, word in enumerate(words)}, weights, nothing, none)
+
+    def patched(self, added: Sequence[bytes], *, dead: npt.NDArray[np.bool_]) -> "LatentSpace":
+        """Return this space with the rows of documents that came after the training, as `packed` gave them."""
+        rows = np.frombuffer(b"".join(added), dtype=np.float32).reshape(len(added), self.matrix.shape[1])
+        return replace(self, added=rows, dead=dead)
 
     def packed(self, text: str) -> bytes:
         """Return the row of a document of search tokens *text* that comes after the training."""

@@ -146,10 +146,10 @@ class _Reader:
                 f"The lexical index in {folder} cannot be read.", remedy="Index the repository again.", path=str(folder)
             ) from exc
         index.config_reader(reload_policy="manual")  # a published folder never changes
-        self._folder = folder
         self._schema = index.schema
         self._searcher = index.searcher()
         self._weights = weights
+        self._lengths = _read_lengths(folder)  # now: the folder may be removed while it is read
 
     @property
     def count(self) -> int:
@@ -185,14 +185,8 @@ class _Reader:
 
     def statistics(self) -> Statistics:
         """Return what scores rest on; raise `StoreCorrupt`."""
-        try:
-            lengths = _LENGTHS_DECODER.decode((self._folder / _LENGTHS).read_bytes())
-        except (OSError, msgspec.DecodeError) as exc:
-            raise StoreCorrupt(
-                f"The lengths in {self._folder} cannot be read.", remedy="Index the repository again."
-            ) from exc
         count = max(self.count, 1)
-        return Statistics(self.count, {name: length / count for name, length in lengths.items()})
+        return Statistics(self.count, {name: self._lengths.get(name, 0) / count for name in self._weights})
 
     def _query(self, tokens: Sequence[str], phrases: Sequence[Sequence[str]]) -> tantivy.Query:
         clauses = [
@@ -323,3 +317,12 @@ def with_files(docs: Iterable[LexicalDoc]) -> Iterator[tuple[LexicalDoc, list[Le
 def distinct_names(docs: Iterable[LexicalDoc]) -> str:
     """Return the names of *docs*, each once."""
     return " ".join(dict.fromkeys(name for doc in docs for name in doc.names.split()))
+
+
+def _read_lengths(folder: Path) -> dict[str, int]:
+    """Return how many tokens each field has in all; nothing for an index that was built before that was kept."""
+    path = folder / _LENGTHS
+    try:
+        return _LENGTHS_DECODER.decode(path.read_bytes()) if path.is_file() else {}
+    except (OSError, msgspec.DecodeError) as exc:
+        raise StoreCorrupt(f"The lengths in {folder} cannot be read.", remedy="Index the repository again.") from exc

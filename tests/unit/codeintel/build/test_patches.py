@@ -175,6 +175,7 @@ def pool() -> Iterator[ParserPool]:
     pool.close()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", [Site, PlainSite])
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps)
