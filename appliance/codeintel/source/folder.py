@@ -5,13 +5,11 @@ byte for byte.
 """
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,18 +17,20 @@ import msgspec
 from appliance.base import durable, proc
 from appliance.base.clock import Clock
 from appliance.base.paths import display
-from appliance.codeintel.source import view
+from appliance.codeintel.source import taken, view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
 from appliance.codeintel.source.past import Commit, Together
 from appliance.codeintel.source.scan import Found, Scan, read_inside
 from appliance.codeintel.source.stored import Stored
+from appliance.codeintel.source.taken import Seen, Taken, look
 from appliance.errors import ApplianceError, DiskFull, InvalidInput, NotFound, StorageFault
 from appliance.ids import CommitId
 
 _REF = "refs/heads/folder"
 _STATE = "folder.json"
-_SETTLED = 2.0  # seconds: a file that changed later than this before a scan may change again within one time stamp
+_MOST_HELD = 100_000  # files of which is held in memory how they look
+_UNREAD = "It changed, or may not be read."
 _LOOK_AGAIN = 15.0  # seconds for which `behind` believes what it saw
 _HEADER = f"commit {_REF}\ncommitter Skellig <skellig@localhost> 0 +0000\ndata 0\n".encode()
 
@@ -40,25 +40,6 @@ class _State(msgspec.Struct, frozen=True):
 
     fingerprint: str
     commit: str
-    settled: bool  # False: a file was so fresh that it may have changed again without a trace
-    unread: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    files: list[Found]
-    left_out: list[LeftOut]
-
-    @property
-    def fingerprint(self) -> str:
-        digest = hashlib.sha256()
-        for file in self.files:
-            digest.update(b"%s\0%d %d %d %d\0" % (file.path, file.executable, file.size, file.stamp, file.inode))
-        return digest.hexdigest()
-
-    @property
-    def newest(self) -> float:
-        return max((file.stamp for file in self.files), default=0) / 1e9
 
 
 class FolderSource(Stored):
@@ -73,25 +54,28 @@ class FolderSource(Stored):
         self._lock = threading.Lock()
         self._left_out: dict[CommitId, list[LeftOut]] = {}
         self._looked: tuple[float, str] = (float("-inf"), "")
+        self._taken: Taken | None = None
+        self._seen: Seen | None = None
 
     def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
-        """Take the folder in as it is now. A folder has no branches; raise `NotFound` when it holds no file."""
-        del hint  # every file is looked at
+        """Take the folder in as it is now. A folder has no branches; raise `NotFound` when it holds no file.
+
+        Only files that look otherwise than when they were read last are read; with a *hint* that vouches for the rest, no
+        others are looked at.
+        """
         if branch:
             raise InvalidInput(f"{self._root} is a plain folder and has no branches.", remedy="Leave the branch out.")
         with self._lock, durable.exclusive(self._mirror / "import.lock", what=f"the import of {self._root}"):
-            seen = self._scan()
-            state = self._state()
-            if state is None or not state.settled or state.fingerprint != seen.fingerprint:
-                state = self._take_in(seen)
-            tree = self._objects.info(f"{state.commit}^{{tree}}")
-        if tree is None:
-            (self._mirror / _STATE).unlink(missing_ok=True)
-            raise StorageFault("The copy of the folder cannot be read back.", remedy="Refresh it.", path=str(self._git_dir))
-        commit = CommitId(state.commit)
-        unread = [LeftOut(path, "unreadable", "It changed, or may not be read.") for path in state.unread]
-        self._left_out = {commit: seen.left_out + unread}
-        return Snapshot("", commit, tree.id)
+            seen = self._hinted(hint)
+            whole = seen is None
+            seen = self._scan() if seen is None else seen
+            known = self._taken or taken.load(self._mirror)
+            now = self._take_in(seen, known, whole=whole)
+            self._seen, self._taken = (seen, now) if len(seen.files) <= _MOST_HELD else (None, None)
+        commit = CommitId(now.commit)
+        unread = (LeftOut(display(os.fsdecode(path)), "unreadable", _UNREAD) for path in now.unread)
+        self._left_out = {commit: [*seen.left_out, *unread]}
+        return Snapshot("", commit, now.tree)
 
     def stands_at(self, location: Path) -> bool:
         """Return whether this is still what stands at *location*: the same folder, and no repository by now."""
@@ -143,33 +127,67 @@ class FolderSource(Stored):
         state = self._state()
         return 0 if state and state.commit == commit and state.fingerprint == fingerprint else 1
 
-    def _scan(self) -> _Seen:
+    def _hinted(self, hint: Changed | None) -> Seen | None:
+        if hint is None or self._seen is None or not self._root.is_dir():
+            return None
+        return taken.hinted(self._root, self._seen, hint, max_bytes=self._max_bytes)
+
+    def _scan(self) -> Seen:
         if not self._root.is_dir():
             raise NotFound(f"The folder {self._root} does not exist any more.", remedy="Remove it, or put it back.")
         scan = Scan(self._root, git_dir=self._git_dir, skip=self._mirror, max_bytes=self._max_bytes)
-        return _Seen(sorted(scan.files(), key=lambda found: found.path), scan.left_out)
+        return Seen({found.path: found for found in scan.files()}, scan.left_out)
 
-    def _take_in(self, seen: _Seen) -> _State:
+    def _take_in(self, seen: Seen, known: Taken | None, *, whole: bool) -> Taken:
+        """Return the commit of what was *seen*, made from the *known* one; after a *whole* look it is kept on the disk."""
         if not seen.files:
             raise NotFound(f"The folder {self._root} holds no file to index.", remedy="Put code in it, then refresh.")
+        if known is not None and not self._is_there(known):
+            known = None
         started = self._clock.now()
-        unread = self._import(seen.files)
-        head = self._objects.info(_REF)
-        if head is None:
+        changed = sorted(seen.files.values(), key=_path) if known is None else sorted(seen.changed(known), key=_path)
+        gone = [] if known is None else seen.gone(known)
+        if known is not None and not changed and not gone:
+            self._note(seen, known)
+            return known
+        unread = self._import(changed, gone, known)
+        head, tree = self._objects.info(_REF), self._objects.info(f"{_REF}^{{tree}}")
+        if head is None or tree is None:
             raise StorageFault("The copy of the folder could not be written.", path=str(self._git_dir))
-        state = _State(seen.fingerprint, head.id, seen.newest < started - _SETTLED, tuple(unread))
-        durable.write_file(self._mirror / _STATE, msgspec.json.encode(state))
-        return state
+        looks = {} if known is None else {path: each for path, each in known.looks.items() if path in seen.files}
+        looks |= {found.path: look(found, at=started) for found in changed}
+        now = Taken(head.id, tree.id, looks, unread)
+        if whole:
+            taken.save(self._mirror, now)
+        self._note(seen, now)
+        return now
 
-    def _import(self, files: list[Found]) -> list[str]:
-        """Write *files* as one commit and return the paths that could not be read."""
+    def _is_there(self, known: Taken) -> bool:
+        """Return whether the copy still has what was taken: it may have been damaged, or made anew."""
+        tree = self._objects.info(f"{known.commit}^{{tree}}")
+        return tree is not None and tree.id == known.tree
+
+    def _note(self, seen: Seen, now: Taken) -> None:
+        """Let other processes know what was seen last."""
+        state = _State(seen.fingerprint, now.commit)
+        if state != self._state():
+            durable.write_file(self._mirror / _STATE, msgspec.json.encode(state))
+
+    def _import(self, changed: Sequence[Found], gone: Sequence[bytes], known: Taken | None) -> list[bytes]:
+        """Write what *changed* as one commit, over the tree of the *known* one; return the paths that could not be read."""
         unread = []
         with Child(self._git_dir, ("fast-import", "--quiet", "--force", "--done")) as child:
             child.write(_HEADER)
-            for found in files:
+            if known is not None:
+                child.write(b'M 040000 %s ""\n' % known.tree.encode())
+            for path in gone:
+                child.write(b'D "%s"\n' % _quoted(path))
+            for found in changed:
                 content = self._content(found)
                 if content is None:
-                    unread.append(display(os.fsdecode(found.path)))
+                    unread.append(found.path)
+                    if known is not None and found.path in known.looks:
+                        child.write(b'D "%s"\n' % _quoted(found.path))
                     continue
                 mode = b"120000" if found.link else b"100755" if found.executable else b"100644"
                 child.write(b'M %s inline "%s"\ndata %d\n' % (mode, _quoted(found.path), len(content)))
@@ -193,6 +211,10 @@ class FolderSource(Stored):
             return msgspec.json.decode((self._mirror / _STATE).read_bytes(), type=_State)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
+
+
+def _path(found: Found) -> bytes:
+    return found.path
 
 
 def _quoted(path: bytes) -> bytes:

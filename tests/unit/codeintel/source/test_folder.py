@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.base import Changed, Source
 from appliance.codeintel.source.scan import read_inside
 from appliance.config import Index
 from appliance.errors import InvalidInput, NotFound
@@ -229,3 +229,82 @@ def test_the_tip_is_what_was_taken_last_and_nothing_is_looked_at_for_it(folder: 
     assert source.tip(None) == ("", taken)
     shutil.rmtree(folder)
     assert source.tip(None) == ("", taken)
+
+
+@pytest.fixture
+def watched(folder: Path, opened: Opener) -> Source:
+    """Return the source of *folder*, taken in long after its files were written."""
+    (folder / ".gitignore").write_text("*.log\nbuild/\n")
+    (folder / "x.log").write_text("")
+    (folder / "build").mkdir()
+    source = opened(folder, clock=SetClock(folder.stat().st_mtime + 100))
+    source.snapshot(None)
+    return source
+
+
+def taken(source: Source, hint: Changed) -> dict[str, bytes]:
+    snapshot = source.snapshot(None, hint=hint)
+    return {entry.path: source.blob(entry.blob) for entry in source.entries(snapshot) if entry.path != ".gitignore"}
+
+
+def test_who_vouches_for_the_rest_has_only_what_he_names_looked_at(folder: Path, watched: Source) -> None:
+    (folder / "a.py").write_text("x = 2\n")
+    (folder / "sub" / "b.sh").write_text("another\n")
+    assert taken(watched, Changed(frozenset({"a.py"}), whole=True)) == {"a.py": b"x = 2\n", "sub/b.sh": b"echo\n"}
+    assert taken(watched, Changed(frozenset({"a.py"}))) == {"a.py": b"x = 2\n", "sub/b.sh": b"another\n"}
+
+
+def test_a_named_file_that_is_gone_is_taken_out(folder: Path, watched: Source) -> None:
+    (folder / "a.py").unlink()
+    assert taken(watched, Changed(frozenset({"a.py"}), whole=True)) == {"sub/b.sh": b"echo\n"}
+
+
+@pytest.mark.parametrize("named", ["new.py", "sub", ".gitignore", "gone/with/its/folder.py"])
+def test_for_what_may_concern_other_files_the_whole_folder_is_looked_through(
+    folder: Path, watched: Source, named: str
+) -> None:
+    """What is new may be ignored, rules are for all, and a folder may hold anything."""
+    (folder / "new.py").write_text("")
+    (folder / "sub" / "b.sh").write_text("another\n")
+    expected = {"a.py": b"x = 1\n", "new.py": b"", "sub/b.sh": b"another\n"}
+    assert taken(watched, Changed(frozenset({named}), whole=True)) == expected
+
+
+@pytest.mark.parametrize("named", ["x.log", "build/deep/output.o"])
+def test_what_is_ignored_may_change_as_often_as_it_will(folder: Path, watched: Source, named: str) -> None:
+    (folder / named).parent.mkdir(parents=True, exist_ok=True)
+    (folder / named).write_text("made\n")
+    (folder / "sub" / "b.sh").write_text("unseen\n")
+    assert taken(watched, Changed(frozenset({named}), whole=True)) == {"a.py": b"x = 1\n", "sub/b.sh": b"echo\n"}
+
+
+@pytest.mark.parametrize("becomes", ["a link", "a folder", "a pipe"])
+def test_a_named_file_that_is_something_else_now_is_looked_at_as_all_are(
+    folder: Path, watched: Source, becomes: str
+) -> None:
+    (folder / "a.py").unlink()
+    if becomes == "a link":
+        (folder / "a.py").symlink_to("/etc/passwd")
+    elif becomes == "a folder":
+        (folder / "a.py").mkdir()
+        (folder / "a.py" / "c.py").write_text("c\n")
+    else:
+        os.mkfifo(folder / "a.py")
+    expected = {"a link": {"a.py": b"/etc/passwd"}, "a folder": {"a.py/c.py": b"c\n"}, "a pipe": {}}[becomes]
+    assert taken(watched, Changed(frozenset({"a.py"}), whole=True)) == {"sub/b.sh": b"echo\n"} | expected
+
+
+def test_after_a_new_start_only_what_changed_is_taken_in_and_gives_the_commit_of_all(folder: Path, opened: Opener) -> None:
+    clock = SetClock(folder.stat().st_mtime + 100)
+    opened(folder, clock=clock).snapshot(None)
+    (folder / "a.py").unlink()
+    (folder / "sub" / "c.py").write_text("c = 1\n")
+    again = opened(folder, clock=clock).snapshot(None)
+    assert again == opened(folder, mirror="another", clock=clock).snapshot(None)
+
+
+def test_a_copy_that_was_made_anew_takes_in_all(folder: Path, opened: Opener) -> None:
+    clock = SetClock(folder.stat().st_mtime + 100)
+    first = opened(folder, clock=clock).snapshot(None)
+    shutil.rmtree(folder.parent / "mirror" / "folder.git")
+    assert opened(folder, clock=clock).snapshot(None) == first
