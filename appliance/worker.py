@@ -14,6 +14,7 @@ from appliance.base.budget import Deadline
 from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.build.renewal import Renewal
 from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.generation import Generation
@@ -41,6 +42,7 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     limits = services.settings.index
     indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     graphs = GraphBuilder(services.registry, paths=services.paths, limits=limits)
+    renewal = Renewal(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
     def index(context: JobContext) -> None:
@@ -49,9 +51,9 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
             indexer.index(repo, progress=context.progress, check=context.check)
         except Conflict as exc:  # a worker that was cut off has not quite gone
             raise StoreBusy(exc.message, remedy=exc.remedy) from exc
-        services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
-        if services.embedder is not None:
-            services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
+        _follow(services, repo)
+        if renewal.is_due(repo):
+            services.jobs.enqueue("renew", key=repo, payload={"repo": repo})
         _tidy_again(services, services.registry.repo(repo).project)
 
     def graph(context: JobContext) -> None:
@@ -74,7 +76,40 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     def tidy_vectors(context: JobContext) -> None:
         filler.tidy(ProjectId(context.job.key))
 
-    return {"index": index, "graph": graph, "embed": embed, "tidy": tidy, "tidy-vectors": tidy_vectors}
+    return {
+        "index": index,
+        "graph": graph,
+        "embed": embed,
+        **_renewing(services, renewal),
+        "tidy": tidy,
+        "tidy-vectors": tidy_vectors,
+    }
+
+
+def _renewing(services: Services, renewal: Renewal) -> Mapping[str, Handler]:
+    """Return what builds worn generations anew: aside, beside whatever else is done, then into their place."""
+
+    def renew(context: JobContext) -> None:
+        repo = RepoId(context.job.payload["repo"])
+        if renewal.build(repo, progress=context.progress, check=context.check):
+            services.jobs.enqueue("adopt", key=repo, payload={"repo": repo})
+
+    def adopt(context: JobContext) -> None:
+        repo = RepoId(context.job.payload["repo"])
+        try:
+            renewal.adopt(repo)
+        except Conflict as exc:
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+        _follow(services, repo)
+
+    return {"renew": renew, "adopt": adopt}
+
+
+def _follow(services: Services, repo: RepoId) -> None:
+    """Ask for what comes behind an index of *repo*."""
+    services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
+    if services.embedder is not None:
+        services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
 
 
 def _tidy_again(services: Services, project: ProjectId) -> None:
@@ -86,7 +121,7 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
 
 def worker_of(services: Services) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
-    lanes = (("index", "tidy"), ("graph",), ("embed", "tidy-vectors"))
+    lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"))
     return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
 
 

@@ -65,6 +65,11 @@ class ProjectPaths:
         return self.root / "generations"
 
     @property
+    def renewed(self) -> Path:
+        """Generations that are built anew aside, until they take the place of those that patches wore."""
+        return self.root / "renewed"
+
+    @property
     def vectors(self) -> Path:
         """LanceDB: the durable store of vectors, keyed by blob and chunk."""
         return self.root / "vectors"

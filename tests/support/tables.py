@@ -1,4 +1,4 @@
-"""Everything that a generation holds, without the numbers that it goes by: equal for equal states, however they came about."""
+"""Everything that a generation holds, without the numbers that it goes by: equal for equal states."""
 
 from collections.abc import Iterable
 from contextlib import closing

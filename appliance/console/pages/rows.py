@@ -16,6 +16,8 @@ KINDS: Final = {
     "index": ("Index", "Indexing"),
     "graph": ("Graph", "Following the calls"),
     "embed": ("Embed", "Embedding"),
+    "renew": ("Renew", "Building anew, aside"),
+    "adopt": ("Renewed", "Taking over what was built anew"),
     "tidy": ("Tidy up", "Tidying up"),
     "tidy-vectors": ("Tidy up the vectors of", "Tidying up the vectors"),
 }

@@ -1,0 +1,244 @@
+"""What a patch is laid over, what it costs, and what searches, vectors and the graph make of it."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.build.patching import is_worn
+from appliance.codeintel.build.renewal import Renewal
+from appliance.codeintel.parse.tokens import query_tokens
+from appliance.codeintel.query.calls import unfollowed
+from appliance.codeintel.registry import Repo
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.layers import PATCH_NAME
+from appliance.errors import StoreCorrupt
+from tests.support.embedders import FakeEmbedder
+from tests.support.indexing import IndexBench, Recorder, go_on, silent
+from tests.support.repos import commit, forge, git, make_repo
+from tests.support.tables import edges, tables, whole, with_vector
+
+CODE = {
+    f"pkg/m{n}.py": f"from pkg import m{n + 1}\n\n\ndef run_{n}(job):\n    return m{n + 1}.run_{n + 1}(job)\n"
+    for n in range(20)
+}
+WORDS = sorted({token for text in CODE.values() for token in query_tokens(text)})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return make_repo(tmp_path, CODE)
+
+
+@pytest.fixture
+def repo(bench: IndexBench, source: Path) -> Repo:
+    repo = bench.add(source)
+    bench.index(repo)
+    return repo
+
+
+@pytest.fixture
+def graphs(bench: IndexBench) -> GraphBuilder:
+    return GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits)
+
+
+@pytest.fixture
+def renewal(bench: IndexBench) -> Renewal:
+    return Renewal(bench.registry, paths=bench.paths, limits=bench.limits, clock=bench.clock)
+
+
+def patched(bench: IndexBench, repo: Repo) -> int:
+    """Index *repo* and return over how many patches its generation then is."""
+    return bench.index(repo).patches
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split())
+
+
+def test_br_065_the_work_is_proportional_to_the_diff(bench: IndexBench, tmp_path: Path) -> None:
+    """Of many files three change: three are parsed, their chunks are embedded, and nothing else is written anew."""
+    files = {f"d{n % 50}/m{n}.py": f"def run_{n}(job):\n    return job + {n}\n" for n in range(2000)}
+    source = make_repo(tmp_path, files)
+    repo = bench.add(source)
+    bench.index(repo)
+    embedder = FakeEmbedder()
+    bench.fill(repo, embedder)
+    before = bench.generation(repo)
+    commit(source, {f"d{n}/m{n}.py": f"def changed_{n}(job):\n    return {n}\n" for n in (1, 2, 3)})
+    recorder = Recorder()
+    info = bench.index(repo, progress=recorder.progress)
+    assert (info.patches, recorder.parsed()) == (1, 3)
+    assert info.vectors == 1997
+    embedder.texts.clear()
+    assert bench.fill(repo, embedder) == len(embedder.texts) == 3
+    after = bench.generation(repo)
+    own = {
+        path.name: path.stat().st_size for path in after.folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1
+    }
+    shared = sum(path.stat().st_size for path in before.folder.rglob("*") if path.is_file() and "vectors" not in str(path))
+    assert {name for name in own if not name.startswith(("rows", "scale", "state"))} == {PATCH_NAME}
+    assert own[PATCH_NAME] < shared / 10
+
+
+def test_br_067_what_a_published_generation_rests_on_is_never_removed(bench: IndexBench, repo: Repo, source: Path) -> None:
+    """The generation that was built whole is retired and its folder swept while patches over it are read."""
+    first = bench.generation(repo).folder
+    for number in range(5):
+        commit(source, {"pkg/m3.py": f"def other_{number}():\n    pass\n"})
+        assert patched(bench, repo) == number + 1
+        bench.indexer.tidy(repo.project)
+        assert tables(bench.generation(repo), WORDS) == tables(
+            Generation(bench.generation(repo).folder, bench.generation(repo).info), WORDS
+        )
+    assert not first.exists()
+    assert {token for token in ("run", "job") if len(bench.generation(repo).lexical.chunks([token], 50)[0]) == 19} == {
+        "run",
+        "job",
+    }
+
+
+def test_the_second_edit_starts_no_process(bench: IndexBench, repo: Repo, source: Path) -> None:
+    commit(source, {"pkg/m1.py": "def once():\n    pass\n"})
+    bench.index(repo)
+    before = children()
+    commit(source, {"pkg/m1.py": "def twice():\n    pass\n", "new.py": "x = 1\n"})
+    assert patched(bench, repo) == 2
+    assert children() == before
+
+
+def test_what_an_index_does_not_see_of_a_change_makes_no_new_generation(bench: IndexBench, repo: Repo, source: Path) -> None:
+    folder = bench.generation(repo).folder
+    content = CODE["pkg/m1.py"].encode()
+    forge(source, [b"M 100755 inline pkg/m1.py\ndata %d\n%s\n" % (len(content), content)])
+    info = bench.index(repo)
+    assert bench.generation(repo).folder == folder
+    assert info.commit == git(source, "rev-parse", "main").decode().strip()
+
+
+@pytest.mark.parametrize("name", [".skelligignore", ".gitattributes"])
+def test_rules_for_all_files_are_held_to_all_files(bench: IndexBench, repo: Repo, source: Path, name: str) -> None:
+    commit(source, {name: "pkg/m1* linguist-vendored\n" if name == ".gitattributes" else "pkg/m1*\n"})
+    info = bench.index(repo)
+    assert (info.patches, info.files) == (0, 10)
+
+
+def test_a_tree_that_names_a_file_twice_is_built_whole(bench: IndexBench, repo: Repo, source: Path) -> None:
+    blob = git(source, "hash-object", "-w", "--stdin", stdin=b"twice = 1\n").strip()
+    record = b"100644 a.py\0" + bytes.fromhex(blob.decode())
+    tree = git(source, "hash-object", "-t", "tree", "-w", "--stdin", "--literally", stdin=record + record).decode().strip()
+    made = git(source, "commit-tree", tree, "-m", "forged").decode().strip()
+    git(source, "update-ref", "refs/heads/main", made)
+    info = bench.index(repo)
+    assert (info.patches, info.files, info.left_out) == (0, 1, {"unsafe-path": 1})
+
+
+def test_most_of_a_repository_is_built_whole(bench: IndexBench, tmp_path: Path) -> None:
+    source = make_repo(tmp_path, {f"m{n}.py": f"x = {n}\n" for n in range(100)}, name="large")
+    repo = bench.add(source)
+    bench.index(repo)
+    commit(source, {f"m{n}.py": f"y = {n}\n" for n in range(60)})
+    assert patched(bench, repo) == 0
+
+
+def test_a_damaged_patch_is_told_and_built_whole(bench: IndexBench, repo: Repo, source: Path) -> None:
+    commit(source, {"pkg/m1.py": "def once():\n    pass\n"})
+    assert patched(bench, repo) == 1
+    place = bench.generation(repo).folder / PATCH_NAME
+    place.unlink()
+    place.write_bytes(b"no database, though as long as one may be" * 200)
+    bench.generations.forget(repo.id)
+    with pytest.raises(StoreCorrupt):
+        bench.generation(repo)
+    bench.indexer.close()
+    assert patched(bench, repo) == 0
+    assert len(bench.generation(repo).files) == 20
+
+
+def test_added_chunks_are_scored_as_tantivy_scores_them(bench: IndexBench, repo: Repo, source: Path) -> None:
+    """A chunk has the score that it would have in the index below, where its words and length were counted already."""
+    commit(source, {"pkg/m1.py": CODE["pkg/m2.py"], "pkg/deep/m2.py": CODE["pkg/m2.py"]})
+    assert patched(bench, repo) == 1
+    generation = bench.generation(repo)
+    (twin,), (added,) = (
+        range(*generation.files.first_chunk[number : number + 2])
+        for number in (generation.files.number(path) or 0 for path in ("pkg/m2.py", "pkg/m1.py"))
+    )
+    for tokens in (["run"], ["job", "m3", "import"], ["run2", "def"]):
+        scores = generation.lexical.chunk_scores(tokens, np.array([twin, added]))
+        assert scores[1] == pytest.approx(scores[0], rel=1e-4)
+    ids, scores = generation.lexical.chunks(["run2"], 20, phrases=[["def", "run"]])
+    found = dict(zip(ids.tolist(), scores.tolist(), strict=True))
+    assert found[added] == pytest.approx(found[twin], rel=1e-4)
+    assert not generation.lexical.chunks(["run2"], 20, phrases=[["run", "def"]])[0].size
+
+
+def test_known_vectors_are_there_with_the_patch_and_only_new_chunks_are_embedded(
+    bench: IndexBench, repo: Repo, source: Path
+) -> None:
+    embedder = FakeEmbedder()
+    bench.fill(repo, embedder)
+    before = with_vector(bench.generation(repo))
+    embedder.texts.clear()
+    commit(source, {"pkg/m4.py": "def other():\n    pass\n", "pkg/m5.py": None, "moved.py": CODE["pkg/m5.py"]})
+    info = bench.index(repo)
+    now = with_vector(bench.generation(repo))
+    assert now == {key: row for key, row in before.items() if key[0] not in {"pkg/m4.py", "pkg/m5.py"}}
+    assert (info.vectors, info.chunks) == (18, 20)
+    assert bench.fill(repo, embedder) == 1
+    assert bench.generation(repo).info.completeness == 1
+    assert with_vector(bench.generation(repo))["moved.py", 1] == before["pkg/m5.py", 1]
+
+
+def test_the_graph_goes_on_for_files_that_did_not_change_and_says_how_many_did(
+    bench: IndexBench, repo: Repo, source: Path, graphs: GraphBuilder
+) -> None:
+    graphs.build(repo.id, progress=silent, check=go_on)
+    full = edges(bench.generation(repo))
+    commit(source, {"pkg/m4.py": "def other():\n    pass\n", "pkg/m9.py": None})
+    bench.index(repo)
+    generation = bench.generation(repo)
+    assert generation.graph is not None
+    assert generation.graph.info.changed == 2
+    assert any("2 files changed since" in said for said in unfollowed(generation))
+    calls = {edge for edge in edges(generation) if len(edge) == 6}
+    assert calls == {edge for edge in full if len(edge) == 6 and not any(f"pkg/m{n}.py" in str(edge[:2]) for n in (4, 9))}
+    graphs.build(repo.id, progress=silent, check=go_on)
+    generation = bench.generation(repo)
+    assert generation.graph is not None
+    assert generation.graph.info.changed == 0
+    assert edges(generation) == edges(whole(bench, repo, source.parent / "whole", graph=True))
+
+
+def test_a_worn_generation_is_built_anew_aside_and_what_changed_meanwhile_goes_over_it(
+    bench: IndexBench, repo: Repo, source: Path, graphs: GraphBuilder, renewal: Renewal
+) -> None:
+    embedder = FakeEmbedder()
+    body = "".join(f"def part_{n}(value):\n    kept = value + {n}\n    return kept\n\n\n" for n in range(4000))
+    commit(source, {"pkg/big.py": body})
+    assert is_worn(bench.index(repo))
+    bench.fill(repo, embedder)
+    graphs.build(repo.id, progress=silent, check=go_on)
+    assert renewal.build(repo.id, progress=silent, check=go_on)
+    commit(source, {"pkg/m4.py": "def other():\n    pass\n", "pkg/m9.py": None})
+    assert patched(bench, repo) == 2
+    bench.fill(repo, embedder)
+    graphs.build(repo.id, progress=silent, check=go_on)
+    before = bench.generation(repo)
+    kept = tables(before, WORDS), with_vector(before), edges(before)
+    assert renewal.adopt(repo.id) == 1
+    after = bench.generation(repo)
+    assert (tables(after, WORDS), with_vector(after), edges(after)) == kept
+    assert (after.info.patches, is_worn(after.info), renewal.is_due(repo.id)) == (1, False, False)
+    embedder.texts.clear()
+    assert bench.fill(repo, embedder) == 0
+    assert bench.folders(repo) == {before.folder.name, after.folder.name}
+
+
+def test_a_generation_that_is_not_worn_is_left_alone(bench: IndexBench, repo: Repo, renewal: Renewal) -> None:
+    folder = bench.generation(repo).folder
+    assert not renewal.build(repo.id, progress=silent, check=go_on)
+    assert renewal.adopt(repo.id) == 0
+    assert bench.generation(repo).folder == folder
