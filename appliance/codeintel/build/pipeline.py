@@ -20,7 +20,7 @@ from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
-from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors
+from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors, tidy_renewed
 from appliance.codeintel.build.verbatim import keep_text
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
@@ -115,6 +115,7 @@ class Indexer:
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
             tidy_mirrors(paths.mirrors, self._registry, project)
+            tidy_renewed(paths.renewed, self._registry, project)
             tidy_facts(store, self._registry, project)
 
     def _attempt(

@@ -31,6 +31,7 @@ from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
 from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.layers import open_tables
+from appliance.codeintel.store.text import text_files
 from appliance.config import Index
 from appliance.errors import StorageFault, StoreCorrupt
 from appliance.ids import GenerationId, RepoId, new_id
@@ -161,6 +162,8 @@ class Renewal:
             with closing(open_tables(below)) as tables:
                 info = lay(folder, Generation(below, whole), tables, changes, project_db=store.paths.db, recipe=self._recipe)
             (folder / STAGING_NAME).unlink()
+        for path in text_files(current.folder):  # of its blobs; what is written anew goes by them too
+            (folder / path.name).hardlink_to(path)
         info = msgspec.structs.replace(
             info,
             id=GenerationId(new_id("gen")),

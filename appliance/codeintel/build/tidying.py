@@ -54,6 +54,14 @@ def tidy_mirrors(mirrors: Path, registry: Registry, project: ProjectId) -> None:
             shutil.rmtree(mirror, ignore_errors=True)
 
 
+def tidy_renewed(renewed: Path, registry: Registry, project: ProjectId) -> None:
+    """Remove what was built anew of repos that *project* does not have any more."""
+    known = {repo.id for repo in registry.repos(project)}
+    for folder in renewed.iterdir() if renewed.is_dir() else ():
+        if folder.name.partition(".")[0] not in known:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
     """Yield blob, hint and parser version of every file of every generation, but for former ones that cannot be read."""
     for folder, info in store.generations():

@@ -234,6 +234,7 @@ def test_a_worn_generation_is_built_anew_aside_and_what_changed_meanwhile_goes_o
     assert (after.info.patches, is_worn(after.info), renewal.is_due(repo.id)) == (1, False, False)
     embedder.texts.clear()
     assert bench.fill(repo, embedder) == 0
+    bench.indexer.tidy(repo.project)
     assert bench.folders(repo) == {before.folder.name, after.folder.name}
 
 
