@@ -13,6 +13,7 @@ _MARKS = "\"'`&*$"
 _PARAMETERS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
 _EXPORTS = re.compile(r"^(?:module\.)?exports\.|^this\.|^window\.|^globalThis\.")
+_TYPES = frozenset({"int", "void", "char", "long", "short", "unsigned", "signed", "float", "double", "bool"})
 _NAME_FIELDS = ("name", "left", "key", "pattern", "alias", "property")
 
 
@@ -84,7 +85,19 @@ def _declarator(node: Node, text: SourceText) -> Name | None:
         found = inner
     if found is None or found == node or not _is_name(found):
         return None
-    return _split(found, text)
+    return _split(behind_macro(found, text.cut(found.start_byte, found.end_byte)), text)
+
+
+def behind_macro(name: Node, written: str) -> Node:
+    """Return the name that is declared where *name*, which is *written* so, is what the grammar takes for it.
+
+    In ``API int (f)(void)`` of a macro ``API`` it takes the type for the name.
+    """
+    around = name.parent
+    listed = around.child_by_field_name("parameters") if around is not None and written in _TYPES else None
+    shown = listed.named_children if listed is not None else []
+    kind = shown[0].child_by_field_name("type") if len(shown) == 1 and shown[0].named_child_count == 1 else None
+    return kind if kind is not None and kind.type == "type_identifier" else name
 
 
 def _is_name(node: Node) -> bool:

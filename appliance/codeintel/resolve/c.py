@@ -54,7 +54,9 @@ class C(TypedEvaluator):
     def _named(self, scope: int, name: str, *, builtins: bool) -> Values:
         one, file = self.scope(scope), self.scope_file[scope]
         if one.kind in {"function", "lambda"}:
-            return super()._named(scope, name, builtins=builtins)
+            around = self.first_scope[file] + one.parent  # of a type that stands in a function
+            held = super()._named(scope, name, builtins=builtins)
+            return held if name in one.names else self.name(around, name, builtins=builtins)
         spellings = (name, TAG + name) if self._is_cpp(file) and not name.startswith(TAG) else (name,)
         for each in spellings:
             if found := self._in_type(scope, each) if one.kind == "class" else self._in_namespace(scope, each):
@@ -131,7 +133,8 @@ class C(TypedEvaluator):
 
     def _expanded(self, file: int, others: Sequence[int], name: str) -> Values:
         """Return the macro *name* that the nearest of *others* define: whoever includes *file* may know it."""
-        found = {self.scope_file[each]: each for each in others if any(map(self._is_macro, self._held((each,), name)))}
+        close = [each for each in others if name not in LIBRARY and self._files.share(file, self.scope_file[each])]
+        found = {self.scope_file[each]: each for each in close if any(map(self._is_macro, self._held((each,), name)))}
         nearest = self._files.nearest(file, list(found))
         return self._held([found[each] for each in nearest], name) if len(nearest) <= _MOST_ALIKE else NOTHING
 
@@ -258,4 +261,4 @@ class C(TypedEvaluator):
             name in _QUIET or name.startswith("operator") or isinstance(value, Constant)
         ):
             return NOTHING
-        return super().attribute(value, name)
+        return super().attribute(value, name.removeprefix(TAG) if isinstance(value, External) else name)

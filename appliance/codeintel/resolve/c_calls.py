@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PROTOTYPE: Final = "prototype"  # the mark of a function of which no more is known than how it is called
 INTERNAL: Final = "internal"  # the mark of what its file alone sees, and those that include that
 VIRTUAL: Final = "virtual"  # the mark of a method that types which inherit it may override
+_CALLED: Final = {"list": "container", "pointer": "smart_ptr"}
 FIELD: Final = "field:"  # stands before the place of a field among those of its type
 
 
@@ -178,8 +179,15 @@ class CCalls(TypedCalls):
         given = [self._typed.of(file, term) for _, term in site.arguments]
         return frozenset(each for each in known if self._fits(each, given))
 
+    def name_of(self, method: Method) -> str:
+        """Return the name of *method* as of something outside: which container of a kind it is of is not kept."""
+        kind = method.of.kind if isinstance(method.of, Container) else ""
+        return f"std.{_CALLED.get(kind, kind)}.{method.name}"
+
     def _callable(self, value: Value, term: Term) -> Values:
         """Return what is called where *term* is *value*: what cannot be called only has the name of something outside."""
+        if isinstance(value, Container):  # a second name of one
+            return frozenset((External(f"std.{_CALLED.get(value.kind, value.kind)}"),))
         if not isinstance(value, Instance | Constant):
             return frozenset((value,))
         operator = NOTHING if isinstance(value, Constant) else self._typed.attribute(value, "operator()")

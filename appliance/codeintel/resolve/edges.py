@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Site, SiteKind
+from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Site, SiteKind, Term
 from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method, Value
@@ -117,7 +117,7 @@ class Edges:
     def _unknown(self, file: int, caller: int, site: Site) -> Iterator[Edge | Unresolved]:
         term = self._solver.flows[file].terms[site.function]
         if term.op != Op.ATTR:
-            yield Unresolved(file, caller, term.text.partition("@")[0], site.line)  # without the block that it is of
+            yield Unresolved(file, caller, self._spelled(file, term), site.line)
             return
         candidates = self._methods.get(term.text.removesuffix("()"), ()) if not self._values.of(file, term.a) else ()
         if not candidates or len(candidates) > _MOST_CANDIDATES:
@@ -126,6 +126,11 @@ class Edges:
         for target in candidates:
             sure = round(_CANDIDATE / len(candidates), 2)
             yield Edge(file, caller, target, "", "call", site.line, "candidate", sure)
+
+    def _spelled(self, file: int, term: Term) -> str:
+        if term.op == Op.PARAM:
+            return self._values.scope(self._values.first_scope[file] + term.a).params[term.b].name
+        return term.text.partition("@")[0]  # without the block that it is of
 
     def _read(self, file: int) -> Iterator[Edge]:
         flow = self._solver.flows[file]

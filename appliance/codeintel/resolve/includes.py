@@ -93,6 +93,11 @@ class CUnits(Units):
         found = super().below(parent, name, importer=importer)
         return Package(self.same.get(found.name, found.name)) if found else None
 
+    def share(self, file: int, other: int) -> bool:
+        """Return whether two files stand in one folder below the top, or one of them stands there itself."""
+        folders = self._folders[file], self._folders[other]
+        return "" in folders or _shared(*folders) > 0
+
     def _inner(self, file: int, flow: Flow) -> dict[int, str]:
         """Return the full names of a file's namespaces, which are module scopes: one that is inline is what it stands in."""
         del file

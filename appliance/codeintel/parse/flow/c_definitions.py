@@ -11,8 +11,9 @@ from appliance.codeintel.flow import UNKNOWN, Op
 from appliance.codeintel.parse.flow.builder import OpenScope
 from appliance.codeintel.parse.flow.c_expressions import FUNCTION, PASTED, Expressions
 from appliance.codeintel.parse.flow.c_types import TAG, Declared, declared_by
-from appliance.codeintel.parse.flow.typed import Block, Variable
+from appliance.codeintel.parse.flow.typed import Block, Variable, first
 from appliance.codeintel.parse.grammars import grammar
+from appliance.codeintel.parse.names import behind_macro
 
 _CONTINUED: Final = re.compile(rb"\\\r?\n")
 _PASTED: Final = re.compile(rb"#?\w*\s*##[\s\w#]*")
@@ -27,13 +28,26 @@ class Definitions(Expressions):
 
     def function_definition(self, node: Node) -> None:
         """Read a function with its body."""
-        by = declared_by(node.child_by_field_name("declarator"))
-        result = self.declared(node.child_by_field_name("type"))
+        by = self._behind_macro(declared_by(node.child_by_field_name("declarator")))
+        result = self._result(node)
         if by.name is None:
             self.run(node)
             return
         with self.home(by.name) as name:
             self.define(node, name, by, result)
+
+    def _behind_macro(self, by: Declared) -> Declared:
+        name = behind_macro(by.name, self.text(by.name)) if by.name is not None else None
+        return by if name == by.name or len(by.forms) < 2 else Declared(name, by.forms[:-1])
+
+    def _result(self, node: Node) -> int:
+        """Return an instance of what the function *node* gives; behind a macro the grammar takes its type for an error."""
+        kind = node.child_by_field_name("type")
+        torn = next((each for each in node.named_children if each.is_error), None)
+        shown = first(torn)
+        if kind is None or kind.type != "type_identifier" or shown is None or shown.type != "identifier":
+            return self.declared(kind)
+        return self.instance(self.named(TAG + self.text(shown)))
 
     @contextmanager
     def home(self, name: Node) -> Iterator[str]:

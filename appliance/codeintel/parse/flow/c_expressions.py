@@ -111,8 +111,28 @@ class Expressions(Types):
             base = self.argument(target)
             self.read(target.child_by_field_name("index") or target.child_by_field_name("indices"))
             self.store(base, value)
+        elif kind == "call_expression" and (name := self.torn(target)):
+            self.begin(name, value)
         else:
             self.read(target)
+
+    def torn(self, node: Node) -> str:
+        """Return the name that ``type (*name)(type) = value`` declares, where the grammar sees calls; "" for real ones."""
+        called = node.child_by_field_name("function")
+        listed = called.child_by_field_name("arguments") if called is not None and called.type == "call_expression" else None
+        shown = listed.named_children if listed is not None else []
+        pointed = (
+            shown[0].child_by_field_name("argument") if len(shown) == 1 and shown[0].type == "pointer_expression" else None
+        )
+        return self.text(pointed) if pointed is not None and pointed.type == "identifier" else ""
+
+    def begin(self, name: str, value: int) -> None:
+        """Let the variable *name*, which is declared here, hold *value*."""
+        if self.builder.scopes[self.scope].kind in {"function", "lambda"}:
+            self.declare(name, UNKNOWN)
+            self.assign(name, value)
+        else:
+            self.bind(name, value)
 
     def assign(self, name: str, term: int) -> None:
         """Let *name* hold *term* from now on as well."""

@@ -68,6 +68,12 @@ IN_C = {
         "#ifdef A\nvoid k(void) { f(); }\n#else\nvoid k(void) { g(); }\n#endif\nvoid h(void) { k(); }",
         "h -> k, k -> f, k -> g",
     ),
+    "a macro before a type": (
+        "struct s { void (*a)(); }; API struct s *k(void) { return 0; } void h(struct s *x) { x->a = f; k()->a(); }",
+        "h -> k, h -> f",
+    ),
+    "a macro before a name in parentheses": ("API int (k)(void *x) { f(); } void h(void) { k(); }", "h -> k, k -> f"),
+    "a variable of functions that give a named type": ("num_t (*v)(void) = f; void h(void) { v(); }", "h -> f"),
     "what is not run": ("void h(void) { int n = sizeof(f()); }", ""),
     "a statement that is a value": ("void h(void) { int n = ({ f(); g(); 1; }); }", "h -> f, h -> g"),
     "old parameters": ("int h(a) void (*a)(void); { a(); return 1; } void i(void) { h(f); }", "h -> f, i -> h"),
