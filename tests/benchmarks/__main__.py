@@ -5,7 +5,17 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.benchmarks import answers, bundle_speed, cli_start, graph_speed, index_speed, live, parse_speed, search_speed
+from tests.benchmarks import (
+    answers,
+    bundle_speed,
+    cli_start,
+    graph_speed,
+    index_speed,
+    live,
+    parse_speed,
+    public,
+    search_speed,
+)
 from tests.benchmarks.report import Benchmark, Figure, show
 
 _ALL: Mapping[str, Benchmark] = {
@@ -16,6 +26,7 @@ _ALL: Mapping[str, Benchmark] = {
     "search": search_speed.run,
     "live": live.run,
     "answers": answers.run,
+    "public": public.run,
     "bundle": bundle_speed.run,
 }
 

@@ -1,0 +1,75 @@
+"""Quality on public code, beside peers: rankings by NDCG@10, and call graphs by precision and recall.
+
+The code and the judgements are not kept here. ``SKELLIG_TEST_HARNESS`` names a folder with ``retrieval/score.py`` and
+``callgraph/score.py``; ``SKELLIG_TEST_CHECKOUTS`` one with PyCG's ``micro-benchmark/snippets`` and, under ``repos``, a
+checkout of each repository that the first harness names. Without them nothing is measured here, and that is said.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.benchmarks import peers
+from tests.benchmarks.report import Figure
+from tests.support.models import store_root
+
+_PRECISION: Final = 0.98
+_RECALL: Final = 0.95
+_NDCG: Final = 0.85
+_NDCG_WORDS: Final = 0.83
+_NDCG_SYMBOLS: Final = 0.97
+
+
+def run() -> Sequence[Figure]:
+    """Score this project, then the peers that pip installs."""
+    harness, checkouts = os.environ.get("SKELLIG_TEST_HARNESS"), os.environ.get("SKELLIG_TEST_CHECKOUTS")
+    if harness is None or checkouts is None:
+        sys.stderr.write("public: not measured, SKELLIG_TEST_HARNESS and SKELLIG_TEST_CHECKOUTS are not set\n")
+        return []
+    peer = peers.python()
+    return [*_graphs(Path(harness), Path(checkouts), peer), *_rankings(Path(harness), Path(checkouts), peer)]
+
+
+def _graphs(harness: Path, checkouts: Path, peer: Path) -> list[Figure]:
+    scorer = [sys.executable, str(harness / "callgraph" / "score.py")]
+    scorer += ["--suite", str(checkouts / "micro-benchmark" / "snippets")]
+    ours = _scored([*scorer, "--", sys.executable, "-m", "tests.benchmarks.callgraph"])
+    theirs = _scored([*scorer, "--", str(peer), str(peers.adapter("pycg"))])
+    load = f"PyCG's micro-benchmark, {ours['cases']} cases"
+    return [
+        Figure("call graph of Python, precision", _number(ours, "precision"), "", _PRECISION, "higher", load),
+        Figure("call graph of Python, recall", _number(ours, "recall"), "", _RECALL, "higher", load),
+        Figure("  the same by PyCG, precision", _number(theirs, "precision"), "", load=load),
+        Figure("  the same by PyCG, recall", _number(theirs, "recall"), "", load=load),
+    ]
+
+
+def _rankings(harness: Path, checkouts: Path, peer: Path) -> list[Figure]:
+    scorer = [sys.executable, str(harness / "retrieval" / "score.py"), "--repos", str(checkouts / "repos"), "--"]
+    own = [*scorer, sys.executable, "-m", "tests.benchmarks.retrieval", "--models", str(store_root())]
+    meaning, words = _scored(own), _scored([*own, "--words-alone"])
+    theirs = _scored([*scorer, str(peer), str(peers.adapter("semble"))])
+    symbols = meaning["by_category"]
+    assert isinstance(symbols, dict)
+    load = f"{meaning['queries']} queries"
+    return [
+        Figure("NDCG@10 with the default embedder", _number(meaning, "ndcg10_repo_mean"), "", _NDCG, "higher", load),
+        Figure("NDCG@10 without a model", _number(words, "ndcg10_repo_mean"), "", _NDCG_WORDS, "higher", load),
+        Figure("NDCG@10 of symbols", float(symbols["symbol"]), "", _NDCG_SYMBOLS, "higher", load),
+        Figure("  NDCG@10 by semble, without its model", _number(theirs, "ndcg10_repo_mean"), "", load=load),
+    ]
+
+
+def _scored(argv: Sequence[str]) -> Mapping[str, object]:
+    """Return what the harness prints at its end, which is JSON."""
+    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+    scores: Mapping[str, object] = json.loads(done.stdout[done.stdout.index("{\n") :])
+    return scores
+
+
+def _number(scores: Mapping[str, object], name: str) -> float:
+    return float(str(scores[name]))
