@@ -37,9 +37,9 @@ class Edging:
             self._tested.clear()
             self._subjects.clear()
             for each in self._edges.of(file):
-                self._call(each, test=part.test)
+                self._call(each, test=self._places.tested[each.caller])
             for use in self._uses.of(file, part.imports):
-                self._use(use, test=part.test)
+                self._use(use, test=self._places.tested[use.source])
             if part.test:
                 self._named_for(file)
             self._rows.flush()

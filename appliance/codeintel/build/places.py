@@ -32,15 +32,16 @@ class Places:
         self.of: list[int] = []
         self.own: list[bool] = []
         self._parts = parts
-        self._part: list[int] = []  # of each scope
+        self.tested: list[bool] = []  # whether each scope stands in a test
         self._named: dict[tuple[int, str], int] = {}  # by the symbol around, or -1 - file
-        for number, part in enumerate(parts):
-            known = self._definitions(generation, part.number)
+        for part in parts:
+            known, first = self._definitions(generation, part.number), len(self.tested)
             placed: list[int] = []
             for scope in part.flow.scopes:
                 symbol = _symbol(known.get(scope.name, ()), scope.line)
                 self.own.append(symbol is not None or scope.kind == "module")
-                self._part.append(number)
+                outer = part.test if scope.parent < 0 else self.tested[first + scope.parent]
+                self.tested.append(outer or "test" in scope.marks)
                 placed.append(-1 - part.number if scope.parent < 0 else placed[scope.parent] if symbol is None else symbol)
             self.of += placed
 
@@ -64,9 +65,9 @@ class Places:
             case Module(file):
                 return self._parts[file].test
             case Named(scope, _):
-                return self._parts[self._part[scope]].test
+                return self.tested[scope]
             case _:
-                return self._parts[self._part[target]].test
+                return self.tested[target]
 
     def _of_name(self, scope: int, name: str) -> int | None:
         plain = name.removeprefix("export ").partition("@")[0]

@@ -24,6 +24,7 @@ from appliance.codeintel.query.draft import (
 from appliance.codeintel.questions import StructureQuery
 from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.adjacency import Adjacency, Ints
+from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.kinds import KINDS
 from appliance.codeintel.store.symbols import SymbolRow
@@ -59,8 +60,7 @@ class Reached:
     @property
     def test(self) -> bool:
         """Whether it stands in a test."""
-        files = self.code.generation.files
-        return bool(int(files.flags[files.number(self.path) or 0]) & FileFlags.TEST)
+        return in_test(self.code.generation.files, self.path, self.symbol)
 
     def place(self) -> Place:
         """Return the line of the call."""
@@ -68,6 +68,12 @@ class Reached:
         blob = files.blobs[files.number(self.path) or 0]
         symbol, kind = (self.symbol.qualname, self.symbol.kind) if self.symbol else ("", "")
         return Place(info.repo, self.code.repo_name, info.commit, self.path, blob, self.line, self.line, symbol, kind)
+
+
+def in_test(files: Files, path: str, symbol: SymbolRow | None) -> bool:
+    """Return whether *symbol* of the file at *path* stands in a test: by its file, or in Rust by the module ``tests``."""
+    inner = symbol is not None and path.endswith(".rs") and "tests" in symbol.qualname.split(".")[:-1]
+    return inner or bool(int(files.flags[files.number(path) or 0]) & FileFlags.TEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from appliance.codeintel.query.asking import Asked, Page
 from appliance.codeintel.query.called import missing
 from appliance.codeintel.query.calls import Call, uses
 from appliance.codeintel.query.draft import place_of
+from appliance.codeintel.query.impact import in_test
 from appliance.codeintel.query.meaning import meant
 from appliance.codeintel.results import Citation, ReferenceHit, ReferencesResponse, Subject
-from appliance.codeintel.source.base import FileFlags
 
 
 def references(asked: Asked, subject: Subject, page: Page) -> ReferencesResponse:
@@ -32,7 +32,6 @@ def references(asked: Asked, subject: Subject, page: Page) -> ReferencesResponse
 
 
 def _hit(use: Call, line: Citation) -> ReferenceHit:
-    files = use.code.generation.files
     return ReferenceHit(
         span=line.span,
         inside=use.caller.qualname if use.caller else "",
@@ -40,6 +39,6 @@ def _hit(use: Call, line: Citation) -> ReferenceHit:
         kind=use.kind,
         how=use.how,
         confidence=use.confidence,
-        test=bool(int(files.flags[files.number(use.path) or 0]) & FileFlags.TEST),
+        test=in_test(use.code.generation.files, use.path, use.caller),
         text=line.text,
     )

@@ -1,5 +1,6 @@
 """Rust's items, and with them the flow of one blob."""
 
+import re
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -11,6 +12,8 @@ from appliance.codeintel.parse.flow.rust_expressions import LITERALS, Expression
 from appliance.codeintel.parse.flow.rust_macros import opened as with_macros
 from appliance.codeintel.parse.flow.typed import Block, line_of
 
+_TEST: Final = re.compile(r"#\[\s*(?:\w+::)*\w*test\b|\bcfg\(\s*(?:all\(\s*)?test\b")
+_ABOVE: Final = frozenset({"attribute_item", "line_comment", "block_comment"})
 _SAME: Final = ("reference_expression", "unary_expression", "await_expression", "parenthesized_expression")
 
 
@@ -20,14 +23,28 @@ def rust_flow(root: Node, source: bytes) -> Flow:
 
 
 class _Items(Expressions):
+    attributed = False  # whether what comes next is said to be a test, or there for tests alone
+
     def whole(self, root: Node) -> Flow:
         tree, self.macros = with_macros(root, self.source)
         self.each(tree)
         return self.finish()
 
     def visit(self, node: Node) -> int:
-        handler = self._HANDLERS.get(node.type)
-        return handler(self, node) if handler else self.each(node)
+        kind = node.type
+        handler = self._HANDLERS.get(kind)
+        term = handler(self, node) if handler else self.each(node)
+        self.attributed = self.attributed and kind in _ABOVE
+        return term
+
+    def _attribute(self, node: Node) -> int:
+        self.attributed = self.attributed or _TEST.search(self.text(node)) is not None
+        return UNKNOWN
+
+    def _tests(self) -> tuple[str, ...]:
+        """Return the mark of what comes next if it is there for tests."""
+        known, self.attributed = self.attributed, False
+        return ("test",) * known
 
     def _module(self, node: Node) -> int:
         body = node.child_by_field_name("body")
@@ -35,7 +52,7 @@ class _Items(Expressions):
             return UNKNOWN
         name = self.text(node.child_by_field_name("name"))
         outer, self.block = self.block, Block()
-        with self.inside(OpenScope("module", name, self.scope, line_of(node))):
+        with self.inside(OpenScope("module", name, self.scope, line_of(node), marks=self._tests())):
             self.within.append(name)
             self.each(body)
             self.within.pop()
@@ -62,7 +79,7 @@ class _Items(Expressions):
     def _function(self, node: Node) -> int:
         name, body = self.text(node.child_by_field_name("name")), node.child_by_field_name("body")
         result = node.child_by_field_name("return_type")
-        marks = ("gives",) * (result is not None) + ("abstract",) * (body is None)
+        marks = ("gives",) * (result is not None) + ("abstract",) * (body is None) + self._tests()
         opened = OpenScope("function", name, self.scope, line_of(node), marks=marks)
         term = self.builder.term(Op.DEF, len(self.builder.scopes))
         self._introduce(name, term)
@@ -217,7 +234,7 @@ class _Items(Expressions):
         "static_item": _value,
         "macro_definition": _macro_defined,
         "macro_invocation": Expressions.macro,
-        "attribute_item": Expressions.ignored,
+        "attribute_item": _attribute,
         "inner_attribute_item": Expressions.ignored,
         "line_comment": Expressions.ignored,
         "block_comment": Expressions.ignored,

@@ -154,6 +154,64 @@ def test_calls_of_the_name_that_could_not_be_told_are_counted_beside_the_callers
     assert found.warnings == ("1 call of something named `close` could not be told.",)
 
 
+RUST = """
+pub trait Total { fn total(&self) -> u32; }
+pub struct Price(u32);
+impl Total for Price { fn total(&self) -> u32 { gross(self.0) } }
+fn gross(net: u32) -> u32 { net }
+pub fn show(item: &dyn Total) -> String { format!("{}", item.total()) }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn adds() { assert_eq!(gross(1), 1); }
+}
+"""
+GO = """
+package shop
+
+import "example.com/shop/money"
+
+type Cart struct{ prices []money.Price }
+
+func (c *Cart) Total() (sum int) {
+\tfor _, price := range c.prices {
+\t\tsum += price.Total()
+\t}
+\treturn sum
+}
+"""
+TYPED: dict[str, bytes | str | None] = {
+    "Cargo.toml": '[package]\nname = "prices"\n',
+    "src/lib.rs": RUST.lstrip(),
+    "go.mod": "module example.com/shop\n",
+    "cart.go": GO.lstrip(),
+    "money/price.go": "package money\n\ntype Price struct{}\n\nfunc (p *Price) Total() int { return 1 }\n",
+    "money/price_test.go": "package money\n\nfunc TestTotal() { (&Price{}).Total() }\n",
+}
+
+
+def test_typed_languages_are_followed_by_their_settings_and_their_tests_are_told_apart(
+    graphs: Graphs, tmp_path: Path
+) -> None:
+    repo = graphs.bench.add(make_repo(tmp_path, TYPED))
+    graphs.bench.index(repo)
+    info = graphs.build(repo)
+    assert (info.unresolved, info.kinds["tests"]) == (0, 2)
+    assert graphs.said(repo, "who calls money.Price.Total")[1:] == [
+        "`Cart.Total` calls it at cart.go:9.",
+        "`TestTotal` calls it at money/price_test.go:3.",
+    ]
+    assert graphs.said(repo, "who calls lib.Price.total")[1:] == ["`show` calls it at src/lib.rs:5."]
+    assert graphs.said(repo, "what breaks if I change gross?") == [
+        "A change of `gross` (function, src/lib.rs:4) can reach 2 places in the code and 1 test, within 5 calls.",
+        "`Price.total` calls it at src/lib.rs:3 (100% sure).",
+        "`tests.adds` calls it at src/lib.rs:11 (100% sure).",
+        "`show` is 2 calls away, through `Price.total` at src/lib.rs:5 (78% sure).",
+    ]
+
+
 def test_languages_are_not_mixed(graphs: Graphs, repo: Repo) -> None:
     graphs.build(repo)
     said = graphs.said(repo, "who calls web.prices.gross")
