@@ -1,5 +1,6 @@
 """Code that is on every machine that runs the benchmarks: this Python's own library, and what is installed beside it."""
 
+import random
 import shutil
 import subprocess
 import sysconfig
@@ -45,3 +46,23 @@ def children(pid: int) -> list[int]:
     except (FileNotFoundError, ProcessLookupError):
         return found
     return found
+
+
+def many_files(target: Path, count: int) -> None:
+    """Fill *target* with *count* Python files of some functions each, in a hundred folders: the same ones every time."""
+    chance = random.Random(1)  # noqa: S311 - no secret
+    words = ["alpha", "beta", "gamma", "delta", "session", "token", "cache", "retry", "index", "parser", "render", "queue"]
+    words += ["lease", "worker", "buffer", "stream"]
+
+    def name() -> str:
+        return "_".join(chance.sample(words, 3))
+
+    for number in range(count):
+        path = target / f"part{number % 100:02d}" / f"unit{number // 100:03d}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"from part{(number + 1) % 100:02d} import unit{number // 100:03d}", ""]
+        for each in range(chance.randint(2, 6)):
+            lines += [f"def {name()}_{number}_{each}(value):", f'    """Do {name()} for {name()}."""']
+            lines += [f"    {name()} = {name()}(value, {chance.randint(0, 999)})" for _ in range(chance.randint(3, 14))]
+            lines += [f"    return {name()}", "", ""]
+        path.write_text("\n".join(lines), encoding="utf-8")

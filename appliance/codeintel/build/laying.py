@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -33,13 +33,26 @@ _VECTORS: Final = "vectors-"
 
 
 def link(over: Path, folder: Path, *, also: Sequence[str]) -> None:
-    """Let *folder* have every file of the generation in *over* that never changes, and of vectors those named in *also*."""
+    """Let *folder* have every file of the generation in *over* that never changes, and of vectors those named in *also*.
+
+    Raise `OSError` where the file system knows no links.
+    """
     with storage_errors(folder), os.scandir(over) as entries:
         for entry in entries:
             if entry.is_dir() and (not entry.name.startswith(_VECTORS) or entry.name in also):
-                shutil.copytree(entry.path, folder / entry.name, copy_function=os.link)
+                _link_folder(Path(entry.path), folder / entry.name)
             elif entry.is_file() and entry.name not in _OWN and not entry.name.startswith("."):
                 (folder / entry.name).hardlink_to(entry.path)
+
+
+def _link_folder(source: Path, target: Path) -> None:
+    target.mkdir()
+    for path in source.iterdir():
+        if path.is_dir():
+            _link_folder(path, target / path.name)
+        else:
+            with suppress(FileNotFoundError):  # newer vectors took the place of these just now
+                (target / path.name).hardlink_to(path)
 
 
 def lay(

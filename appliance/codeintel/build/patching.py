@@ -155,7 +155,8 @@ class Patcher:
                 folder.mkdir()
             try:
                 link(over.folder, folder, also=() if matrix is None else (matrix_folder(folder, matrix.serial).name,))
-            except FileNotFoundError:  # newer vectors or a newer graph took their place just now
+            except OSError as exc:
+                _log.warning("index.not_linked", repo=work.repo.id, reason=exc.strerror)
                 return None
             self._find_facts(work, folder, changes, progress=progress, check=check)
             info = lay(folder, over, tables, changes, project_db=store.paths.db, recipe=self._recipe)
@@ -222,6 +223,9 @@ class Patcher:
             branch=work.snapshot.branch,
             tree=work.snapshot.tree,
             created_at=self._clock.now(),
+            vectors=0,
+            vectors_skipped=0,
+            vectors_failed=0,
         )
 
 
@@ -248,9 +252,12 @@ def _worn_out(over: Generation, changes: Changes) -> bool:
     return over.info.worn + gone > _FEW_CHUNKS + _WORN_OUT_SHARE * over.info.chunks
 
 
-def _counted(generation: Generation, row: MatrixRow) -> MatrixRow:
-    """Return what the vectors of *row*, made for a former generation, are for *generation*."""
-    state = states(generation, VectorMatrix.open(matrix_folder(generation.folder, row.serial), model=row.model))
+def _counted(generation: Generation, row: MatrixRow) -> MatrixRow | None:
+    """Return what the vectors of *row*, made for a former generation, are for *generation*; None if it has them not."""
+    try:
+        state = states(generation, VectorMatrix.open(matrix_folder(generation.folder, row.serial), model=row.model))
+    except StoreCorrupt:  # they are stored elsewhere too, and are filled in again
+        return None
     embedded, skipped, failed = (
         int((state == each).sum()) for each in (VectorState.PRESENT, VectorState.SKIPPED, VectorState.FAILED)
     )

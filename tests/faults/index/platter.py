@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 _WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "fallocate", "copy_file_range", "sendfile"}
-_NAMES = {"openat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "unlink", "unlinkat", "rmdir"}
+_NAMES = {"openat", "link", "linkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "unlink", "unlinkat", "rmdir"}
 _SYNCS = {"fsync", "fdatasync", "syncfs"}
 CALLS = ",".join(sorted(_WRITES | _NAMES | _SYNCS))
 _LINE = re.compile(r"(\d+) +(?:(\w+)\((.*?)(?:\) += (-?\d+).*| <unfinished \.\.\.>)|<\.\.\. \w+ resumed>.*\) += (-?\d+).*)$")
@@ -81,6 +81,8 @@ class Platter:
             for risks in (self._names, self._bytes):
                 for each in [each for each in risks if each == paths[0] or each.startswith(f"{paths[0]}/")]:
                     risks[paths[1] + each.removeprefix(paths[0])] = risks.pop(each)
+        if call.startswith("link") and paths[0] in self._bytes:
+            self._bytes[paths[1]] = self._bytes[paths[0]]
         if call != "openat" or paths[0] not in self._made:
             self._made.add(paths[-1])
             self._names[paths[-1]] = number

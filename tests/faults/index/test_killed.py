@@ -17,7 +17,7 @@ from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.registry import Repo
 from appliance.errors import HostUnfit
 from tests.support.indexing import IndexBench, Recorder
-from tests.support.repos import commit, make_repo
+from tests.support.repos import commit, git, make_repo
 
 ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "6"))
 FILES = int(os.environ.get("SKELLIG_TEST_FILES", "300"))
@@ -36,6 +36,12 @@ def first() -> dict[str, str]:
 def second() -> dict[str, str | None]:
     changed: dict[str, str | None] = {f"pkg{i % 17}/m{i}.py": code(i, 2) for i in range(0, FILES, 2)}
     return changed | {f"pkg{i % 17}/m{i}.py": None for i in range(1, FILES, 20)} | {"new.py": code(0, 3)}
+
+
+def blobs_of(source: Path) -> set[tuple[str, str]]:
+    """Return path and blob of every file of the newest commit."""
+    rows = (line.split() for line in git(source, "ls-tree", "-r", "main").decode().splitlines())
+    return {(path, blob) for _mode, _kind, blob, path in rows}
 
 
 class Victim:
@@ -142,6 +148,45 @@ def test_killed_at_random_moments_an_index_resumes_to_the_files_of_a_clean_one_w
     assert reader.seen <= {frozenset(before), frozenset(after)}
     assert bench.file_set(repo) == after
     assert len(bench.folders(repo)) <= 2
+
+
+@pytest.mark.timeout(600)
+def test_killed_at_random_moments_a_patch_resumes_to_the_files_of_a_clean_index_while_searches_go_on(
+    bench: IndexBench, tmp_path: Path
+) -> None:
+    """Every state that was ever seen is one that was committed, whole; nothing of a killed patch is left."""
+    files = {path: text for path, text in first().items() if int(path.rpartition("/m")[2].removesuffix(".py")) < 40}
+    source = make_repo(tmp_path, files)
+    repo = bench.add(source)
+    bench.index(repo)
+    states = [bench.file_set(repo)]
+    with Reader(tmp_path / "data", repo) as reader:
+        for number in range(ROUNDS):
+            commit(source, {f"pkg{number}/m{number}.py": code(number, 2), f"new{number}.py": code(number, 3)})
+            victim = Victim(tmp_path / "data", repo)
+            victim.wait_for_first_word()
+            assert reader._stop.wait(random.uniform(0, 0.3)) is False  # noqa: S311 - any moment will do
+            victim.kill()
+            assert bench.file_set(repo) in (states[-1], blobs_of(source))
+            assert bench.index(repo).patches > 0
+            states.append(bench.file_set(repo))
+            assert states[-1] == blobs_of(source)
+    assert reader.faults == []
+    assert reader.seen <= set(map(frozenset, states))
+    assert len(bench.folders(repo)) <= 2
+
+
+@pytest.mark.parametrize("phase", ["parse", "publish"])
+def test_a_patch_that_is_killed_leaves_nothing_behind(bench: IndexBench, tmp_path: Path, phase: str) -> None:
+    source = make_repo(tmp_path, dict(list(first().items())[:40]))
+    repo = bench.add(source)
+    whole = bench.index(repo)
+    commit(source, {"new.py": code(0, 3)})
+    assert Victim(tmp_path / "data", repo, phase, "0").end() == -signal.SIGKILL
+    info = bench.index(repo)
+    assert info.patches == 1
+    assert bench.folders(repo) == {whole.id, bench.generation(repo).folder.name}
+    assert bench.file_set(repo) == blobs_of(source)
 
 
 def test_work_done_before_a_kill_is_not_done_again(bench: IndexBench, tmp_path: Path) -> None:

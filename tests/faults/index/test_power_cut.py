@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.store.layers import is_patched
 from tests.faults.index.platter import CALLS, Commit, Platter
 from tests.support.indexing import IndexBench
 from tests.support.repos import make_repo
@@ -26,7 +27,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trace(root: Path) -> Sequence[str]:
-    """Return what an index of twenty files and the filling of its vectors asked of the kernel."""
+    """Return what an index of twenty files, a patch of one, and the filling of their vectors asked of the kernel."""
     try:
         tried = subprocess.run([*STRACE, "-o", "/dev/null", "true"], capture_output=True, check=False)
     except FileNotFoundError:
@@ -49,8 +50,9 @@ def commits(trace: Sequence[str], root: Path, *, naming: str) -> list[Commit]:
     return [commit for commit in found if naming in commit.page]
 
 
-def generation_of(root: Path) -> Path:
-    (folder,) = root.glob("data/projects/*/generations/*")
+def generation_of(root: Path, *, patch: bool = False) -> Path:
+    """Return the folder of the generation that was built whole, or of the patch over it."""
+    (folder,) = (each for each in root.glob("data/projects/*/generations/*") if is_patched(each) == patch)
     return folder
 
 
@@ -62,6 +64,14 @@ def test_no_generation_and_no_matrix_is_named_before_all_of_it_is_durable(trace:
     folder = generation_of(root)
     named = commits(trace, root, naming=folder.name)
     assert len(named) >= 3  # it, and two matrices of it
+    assert [below(commit, folder) for commit in named] == [[]] * len(named)
+
+
+def test_no_patch_is_named_before_all_of_it_is_durable(trace: Sequence[str], root: Path) -> None:
+    """Links to what was durable before are names that may be lost like others."""
+    folder = generation_of(root, patch=True)
+    named = commits(trace, root, naming=folder.name)
+    assert len(named) >= 2  # it with the vectors that it takes over, and with those of its own
     assert [below(commit, folder) for commit in named] == [[]] * len(named)
 
 
@@ -91,4 +101,10 @@ def test_what_is_committed_is_synced_before_anything_goes_on(trace: Sequence[str
 def test_the_trace_would_show_a_sync_that_is_missing(trace: Sequence[str], root: Path, call: str) -> None:
     folder = generation_of(root)
     without = [line for line in trace if f" {call}(" not in line]
+    assert any(below(commit, folder) for commit in commits(without, root, naming=folder.name))
+
+
+def test_the_trace_would_show_a_patch_that_is_not_synced(trace: Sequence[str], root: Path) -> None:
+    folder = generation_of(root, patch=True)
+    without = [line for line in trace if " fsync(" not in line]
     assert any(below(commit, folder) for commit in commits(without, root, naming=folder.name))
