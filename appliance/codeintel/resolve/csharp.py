@@ -11,7 +11,6 @@ from appliance.codeintel.resolve.units import Units
 from appliance.codeintel.resolve.values import Class, Constant, Container, External, Function, Instance, Method, Super, Value
 from appliance.codeintel.resolve.words import CSHARP
 
-GETTER: Final = "get "  # stands before the name of a property in the key of what reads it
 _PROPERTIES: Final = frozenset({"Keys", "Values", "Key", "Value", "Current", "Reader", "Writer", "Span", "Target"})
 _HELD: Final = frozenset({"Value", "Result"})
 _GLOBAL: Final = "global *"
@@ -118,11 +117,6 @@ class CSharp(Objects):
             return found
         others = self.parts()
         return frozenset(Class(others.get(each.scope, each.scope)) if isinstance(each, Class) else each for each in found)
-
-    def getters(self, value: Value, name: str) -> Values:
-        """Return the functions that are called when *name* of *value*, a property, is read or, as the name says, set."""
-        found = self.attribute(value, name if name.startswith("set ") else f"{GETTER}{name}")
-        return frozenset(each for each in found if isinstance(each, Function))
 
     def _brought(self, scope: int, name: str) -> Values:
         found = super()._brought(scope, name)

@@ -69,7 +69,8 @@ class Edges:
         """Yield every call in *file*, once for each place and target, and after that what is read of properties."""
         first = self._values.first_scope[file]
         for number, site in enumerate(self._solver.flows[file].sites):
-            targets = dict.fromkeys(self._targets(self._solver.functions(file, number)))
+            found = self._targets(self._solver.functions(file, number))
+            targets = dict.fromkeys(each for each in found if site.kind != "get" or each[0] is not None)
             handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, number)) if each not in targets)
             yield from self._known(file, site, targets, self._how(file, site))
             yield from self._known(file, site, handed, "value")
@@ -104,6 +105,9 @@ class Edges:
             return "protocol"
         terms = self._solver.flows[file].terms
         term = terms[site.function]
+        while term.op == Op.ELSE:
+            known = any(not isinstance(each, External) for each in self._values.of(file, term.a))
+            term = terms[term.a if known else term.b]
         if term.op in {Op.DEF, Op.READ, Op.FROM, Op.BUILTIN}:
             return "name"
         if term.op != Op.ATTR:

@@ -41,7 +41,7 @@ JAVASCRIPT: Final = Family(
     ("javascript", "typescript", "tsx"), lambda paths, _, settings: JavaScriptModules(paths, settings), JavaScript
 )
 GO: Final = Family(("go",), GoUnits, Go, TypedSolver)
-JVM: Final = Family(("java",), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
+JVM: Final = Family(("java", "kotlin"), lambda paths, flows, _: Units(paths, flows), Jvm, TypedSolver)
 C: Final = Family(("c", "cpp"), lambda paths, flows, _: CUnits(paths, flows), CEvaluator, CSolver)
 RUST: Final = Family(("rust",), Crates, Rust, TypedSolver)
 CSHARP: Final = Family(("csharp",), lambda paths, flows, _: Namespaces(paths, flows), CSharp, TypedSolver)

@@ -6,9 +6,10 @@ from typing import ClassVar, Final
 from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.objects import Objects
 from appliance.codeintel.resolve.overloads import Overloads, Tables
-from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method, Super, Value
+from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Method, Results, Super, Value
 from appliance.codeintel.resolve.words import Words
 
+_PROPERTIES: Final = frozenset({"values", "keys", "entries", "key", "value", "first", "second"})  # of Kotlin's containers
 _CALL: Final = "()"  # stands behind the name of a method, which a field may have too
 
 
@@ -19,25 +20,33 @@ class JvmContainers(Tables):
     """Looks into containers of Java's library."""
 
     takes: ClassVar[frozenset[str]] = frozenset({
-        "get", "getOrDefault", "getFirst", "getLast", "first", "last", "floor", "ceiling", "higher", "lower", "remove",
+        "value", "second", "component1", "component2", "firstOrNull", "lastOrNull", "single", "singleOrNull", "getOrNull",
+        "getOrElse", "getOrPut", "elementAtOrNull", "random", "find", "findLast", "removeAt", "removeFirstOrNull", "await",
+        "getOrThrow", "maxOf", "minOf", "maxBy", "minBy", "maxByOrNull", "minByOrNull", "receive", "fold", "get",
+        "getOrDefault", "getFirst", "getLast", "first", "last", "floor", "ceiling", "higher", "lower", "remove",
         "removeFirst", "removeLast", "poll", "pollFirst", "pollLast", "peekFirst", "peekLast", "pop", "element", "take",
         "next", "previous", "nextElement", "elementAt", "firstElement", "lastElement", "orElse", "orElseThrow", "orElseGet",
         "join", "computeIfAbsent", "computeIfPresent", "compute", "putIfAbsent", "merge", "put", "set", "getValue",
         "getAndSet", "getNow",
     })  # fmt: skip
     gives_itself: ClassVar[frozenset[str]] = frozenset({
-        "iterator", "listIterator", "descendingIterator", "stream", "parallelStream", "sequential", "parallel", "unordered",
-        "filter", "sorted", "distinct", "limit", "skip", "takeWhile", "dropWhile", "peek", "findFirst", "findAny", "min",
-        "max", "reduce", "collect", "toList", "toArray", "subList", "reversed", "headSet", "tailSet", "subSet",
-        "descendingSet", "clone", "or", "spliterator", "onClose", "boxed", "headMap", "tailMap", "subMap", "whenComplete",
-        "elements", "toSet",
+        "filterNot", "filterNotNull", "filterIsInstance", "sortedBy", "sortedByDescending", "sortedWith",
+        "sortedDescending", "distinctBy", "take", "takeLast", "drop", "dropLast", "toMutableList", "toMutableSet",
+        "toHashSet", "toSortedSet", "asSequence", "asIterable", "asReversed", "plus", "minus", "union", "intersect",
+        "subtract", "onEach", "shuffled", "orEmpty", "copyOf", "toTypedArray", "asFlow", "toMap", "toMutableMap", "chunked",
+        "withIndex", "asList", "ifEmpty", "partition", "slice", "reversed", "flowOn", "stateIn", "shareIn", "asStateFlow",
+        "asSharedFlow", "iterator", "listIterator", "descendingIterator", "stream", "parallelStream", "sequential",
+        "parallel", "unordered", "filter", "sorted", "distinct", "limit", "skip", "takeWhile", "dropWhile", "peek",
+        "findFirst", "findAny", "min", "max", "reduce", "collect", "toList", "toArray", "subList", "headSet", "tailSet",
+        "subSet", "descendingSet", "clone", "or", "spliterator", "onClose", "boxed", "headMap", "tailMap", "subMap",
+        "whenComplete", "elements", "toSet",
     })  # fmt: skip
     puts: ClassVar[frozenset[str]] = frozenset({
         "add", "addFirst", "addLast", "put", "putIfAbsent", "offer", "offerFirst", "offerLast", "push", "set", "addElement",
         "complete",
     })  # fmt: skip
 
-    keys_of: ClassVar[frozenset[str]] = frozenset({"keySet", "getKey", "navigableKeySet", "keys", "key"})
+    keys_of: ClassVar[frozenset[str]] = frozenset({"keySet", "getKey", "navigableKeySet", "keys", "key", "first"})
     values_of: ClassVar[frozenset[str]] = frozenset({"values"})
     pairs_of: ClassVar[frozenset[str]] = frozenset({"entrySet", "entries"})
 
@@ -59,7 +68,8 @@ class JvmCalls(Overloads):
         "identityHashCode", "debug", "info", "warn", "error",
     })  # fmt: skip
     maps: ClassVar[frozenset[str]] = frozenset({
-        "map", "flatMap", "mapToObj", "thenApply", "thenCompose", "thenApplyAsync", "mapMulti",
+        "map", "flatMap", "mapToObj", "thenApply", "thenCompose", "thenApplyAsync", "mapMulti", "mapNotNull", "mapIndexed",
+        "flatMapTo", "mapTo", "mapValues",
     })  # fmt: skip
 
 
@@ -84,6 +94,8 @@ class Jvm(Objects):
 
     def attribute(self, value: Value, name: str) -> Values:
         """Return what *name* of *value* can be; a method of something outside has no parentheses behind its name."""
+        if isinstance(value, Container | Results) and name in _PROPERTIES:
+            return self.containers.method(Method(value, name), ())
         found = super().attribute(value, name)
         if not name.endswith(_CALL):
             return found
@@ -92,7 +104,13 @@ class Jvm(Objects):
         return frozenset(map(_plain, found))
 
     def _elsewhere(self, scope: int, name: str) -> Values:
-        return frozenset(map(_plain, super()._elsewhere(scope, name)))
+        """Return what *name* means where nothing around binds it: a package, or something of the language's own."""
+        found = super()._elsewhere(scope, name)
+        if name[:1].islower() and not name.endswith(_CALL):
+            return frozenset(External(name) if isinstance(each, External) else each for each in found)
+        if self.units.paths[self.scope_file[scope]].endswith((".kt", ".kts")):
+            return frozenset((External(f"kotlin.{name.removesuffix(_CALL)}"),)) if name.endswith(_CALL) else found
+        return frozenset(map(_plain, found))
 
 
 def _plain(value: Value) -> Value:

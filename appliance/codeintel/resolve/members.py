@@ -29,6 +29,7 @@ class Members(Classes):
         self._whole: dict[int, tuple[int, ...]] = {}  # the types that a scope adds to
         self._outside: dict[str, list[int]] = defaultdict(list)  # scopes that add to types that lie outside
         self._below: dict[int, list[int]] = defaultdict(list)
+        self._binding: dict[tuple[int, str], list[int]] | None = None
         self._having: dict[str, list[int]] = defaultdict(list)  # types by the methods that they have of their own
 
     def prepare(self) -> None:
@@ -48,6 +49,7 @@ class Members(Classes):
             if number not in self._whole:
                 for name in self._names(number):
                     self._having[name].append(number)
+        self._binding = self._bindings()
 
     def _has_types(self, number: int) -> bool:
         """Return whether *number* adds a type, which others can add to in their turn."""
@@ -102,19 +104,35 @@ class Members(Classes):
         holder = bound_to or Class(scope)
         if name == self._typed.words.constructor:
             return self.own(scope, name, holder)
-        found = self._inherited(self.order(scope), name, holder)
+        found = self._found(scope, name, holder)
         return self._typed.union([found, *(self._behind(each, name, holder) for each in self._open(scope, found))])
 
     def own(self, scope: int, name: str, holder: Value) -> Values:
         """Return what *name* is on the type *scope* itself, or what was put there."""
         found: set[Value] = set()
-        for part in (scope, *self._parts.get(scope, ())):
+        for part in self._with(scope, name):
             one, file = self._typed.scope(part), self._typed.scope_file[part]
             if name in one.names:
                 values = self._typed.of(file, one.names[name])
                 found |= self._extended(values, holder) if EXTENDS in one.marks else values
         found |= self._typed.stored("attribute", scope, name) | self._typed.stored("static", scope, name)
         return frozenset(self._seen(each, holder) for each in found)
+
+    def _with(self, scope: int, name: str) -> Sequence[int]:
+        """Return the parts of the type *scope* that bind *name*."""
+        if self._binding is None:  # what the parts of each are is not known yet
+            return (scope, *self._parts.get(scope, ()))
+        return self._binding.get((scope, name), ())
+
+    def _bindings(self) -> dict[tuple[int, str], list[int]]:
+        found: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for number in range(len(self._typed.scope_file)):
+            one = self._typed.scope(number)
+            if one.kind == "class":
+                for whole in {number, *self.whole(number)}:
+                    for name in one.names:
+                        found[whole, name].append(number)
+        return found
 
     def declaring(self, scope: int, name: str) -> int:
         """Return the type, of *scope* and what it inherits from, that declares *name*; *scope* if none does."""
@@ -145,6 +163,13 @@ class Members(Classes):
             else each
             for each in found
         )
+
+    def _found(self, scope: int, name: str, holder: Value) -> Values:
+        """Return what *name* is on *holder*: the type *scope*, or an instance of it."""
+        if holder not in (Class(scope), Instance(scope)):
+            return self._inherited(self.order(scope), name, holder)
+        key = ("member", scope, name, isinstance(holder, Instance))
+        return self._typed.cells.recall(key, lambda: self._inherited(self.order(scope), name, holder))
 
     def _inherited(self, order: "tuple[int | External, ...] | list[int | External]", name: str, holder: Value) -> Values:
         found: set[Value] = set()
@@ -181,7 +206,7 @@ class Members(Classes):
         having = 0
         for each in self.below(scope):
             made = Instance(each) if isinstance(holder, Instance) else Class(each)
-            there = self._inherited(self.order(each), name, made)
+            there = self._found(each, name, made)
             promised = isinstance(made, Class) and not self._typed.virtual  # by a trait, functions without an instance too
             methods = _methods(there) if promised else self._called_on(there)
             own = [method for method in methods if self._typed.owner(method.scope) not in known]

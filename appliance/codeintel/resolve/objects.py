@@ -2,11 +2,12 @@
 
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import AS_FUNCTION, TAKEN
+from appliance.codeintel.flow import AS_FUNCTION, ON, RESULT, TAKEN
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.typed import TypedEvaluator
 from appliance.codeintel.resolve.values import External, Function, Instance, Package, Value
 
+_GETTER: Final = "get "  # stands before the name of a property in the key of what reads it
 _CALL: Final = "()"
 
 
@@ -22,6 +23,8 @@ class Objects(TypedEvaluator):
         """Return what *name* of *value* can be."""
         if name == AS_FUNCTION:
             return frozenset((value,)) if isinstance(value, Function) else NOTHING
+        if name == RESULT:
+            return self.calls.result(value) if isinstance(value, Function) else NOTHING
         if name.startswith(TAKEN):
             return self._taken_by(value, int(name[len(TAKEN) :]))
         if isinstance(value, Function) and name in self.of_all:
@@ -54,6 +57,11 @@ class Objects(TypedEvaluator):
 
     def _brought(self, scope: int, name: str) -> Values:
         return frozenset(each for each in super()._brought(scope, name) if not isinstance(each, External))
+
+    def getters(self, value: Value, name: str) -> Values:
+        """Return the functions that are called when *name* of *value*, a property, is read or, as the name says, set."""
+        found = self.attribute(value, name if name.startswith("set ") else f"{_GETTER}{name}")
+        return frozenset(each for each in found if isinstance(each, Function))
 
     def _taken_by(self, value: Value, place: int) -> Values:
         """Return what the function that *value* is, or stands for, takes at *place*."""
@@ -93,6 +101,12 @@ class Objects(TypedEvaluator):
             if isinstance(function, Function) and self.scope(function.scope).kind == "lambda":
                 for place, param in enumerate(self.scope(function.scope).params):
                     if not param.type:
-                        values = self.union(self._taken_by(each, place) for each in declared if each != function)
-                        if values:
-                            self.cells.add(("param", function.scope, place), values)
+                        self._meet(function, place, declared, on=param.name == ON)
+
+    def _meet(self, function: Function, place: int, declared: Values, *, on: bool) -> None:
+        for each in declared:
+            received = isinstance(each, Function) and "received" in self.scope(each.scope).marks
+            if each != function and (received or not on):
+                values = self._taken_by(each, 0 if on else place + received)
+                if values:
+                    self.cells.add(("param", function.scope, place), values)

@@ -26,7 +26,13 @@ class Tables(TypedContainers):
 
     def item(self, value: Value, keys: set[str]) -> Values:
         """Return what stands in *value* at *keys*."""
-        return self.keyed(value) if isinstance(value, Container) and value.kind == "keys" else super().item(value, keys)
+        match value:
+            case Container(kind="keys"):
+                return self.keyed(value)
+            case Container(kind="pair") if keys == {"int:0"}:
+                return self.keyed(value)
+            case _:
+                return super().item(value, keys)
 
     def keyed(self, value: Value) -> Values:
         """Return what the keys of *value*, a table or a pair of one, can be."""
@@ -81,15 +87,20 @@ class Overloads(TypedCalls):
             return found
         given = [self._typed.of(file, term) for _, term in site.arguments]
         fits = {each: self._fit(each, given) for each in several}
-        best: dict[int | None, int] = defaultdict(int)
+        best: dict[int, int] = defaultdict(int)
         for each, fit in fits.items():
-            owner = self._typed.owner(each.scope)
-            best[owner] = max(best[owner], fit)
+            best[self._among(each)] = max(best[self._among(each)], fit)
         known = all(given)
-        chosen = {
-            each for each, fit in fits.items() if fit and (not known or fit == best[self._typed.owner(each.scope)])
-        }  # fmt: skip
+        chosen = {each for each, fit in fits.items() if fit and (not known or fit == best[self._among(each)])}
         return frozenset(chosen) | {each for each in found if not isinstance(each, Function)} if chosen else found
+
+    def _among(self, function: Function) -> int:
+        """Return the scope whose overloads *function* is one of: its type's or module's; a lambda has none beside it."""
+        one = self._typed.scope(function.scope)
+        if one.kind == "lambda":
+            return function.scope
+        parent = self._typed.first_scope[self._typed.scope_file[function.scope]] + one.parent
+        return next(iter(self._typed.classes.whole(parent)), parent)
 
     def _fit(self, function: Function, given: "list[Values]") -> int:
         """Return how well a function takes what is *given*: 0 where it cannot."""

@@ -179,7 +179,7 @@ class CSharpDefinitions(CSharpExpressions):
                 name = self.text(child.child_by_field_name("name"))
                 self.parameter(
                     name,
-                    self.declared(shown) or self.taken(shape, place),
+                    self.declared(shown) or self.given_to(shape, place),
                     default=default,
                     star=self.marked(child, "params"),
                 )

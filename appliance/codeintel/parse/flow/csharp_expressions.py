@@ -215,7 +215,7 @@ class CSharpExpressions(CSharpBindings):
             if parameters is not None and parameters.type == "parameter_list":
                 self.parameters(parameters, shape)
             elif parameters is not None:
-                self.parameter(self.text(parameters), self.taken(shape, 0))
+                self.parameter(self.text(parameters), self.given_to(shape, 0))
             elif node.type == "anonymous_method_expression":
                 self.parameter("", UNKNOWN, star=True)  # it takes whatever it is given
             value = self.read(body)

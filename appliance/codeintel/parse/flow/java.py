@@ -39,21 +39,13 @@ class _Java(JavaExpressions):
             "."
         )
         if "asterisk" in kinds:
-            self.bind("*", self._taken(parts) if "static" in kinds else self.builder.term(Op.IMPORT, text=".".join(parts)))
+            self.bind("*", self.taken(parts) if "static" in kinds else self.builder.term(Op.IMPORT, text=".".join(parts)))
             self.brought.append(".".join(parts))
             return
-        self.imports[parts[-1]] = self._taken(parts)
+        self.imports[parts[-1]] = self.taken(parts)
         self.origins[parts[-1]] = ".".join(parts[:-1])
         if "static" in kinds:
-            self.imports[f"{parts[-1]}()"] = self._taken([*parts[:-1], f"{parts[-1]}()"])
-
-    def _taken(self, parts: list[str]) -> int:
-        """Return the term of what is imported by the full name *parts*: a type of a package, or a member of one."""
-        end = next((place for place, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
-        term = self.builder.term(Op.FROM, text=".".join(parts[:end]), name=parts[end])
-        for each in parts[end + 1 :]:
-            term = self.attribute(term, each)
-        return term
+            self.imports[f"{parts[-1]}()"] = self.taken([*parts[:-1], f"{parts[-1]}()"])
 
     def _type_declaration(self, node: Node) -> int:
         name, body = self.text(node.child_by_field_name("name")), node.child_by_field_name("body")

@@ -53,11 +53,6 @@ class JavaExpressions(JavaTypes):
             return self.type_named(name)
         return self.inherited(name)
 
-    def inherited(self, name: str) -> int:
-        """Return the term of *name*, a member of a class around, or what is imported by that name."""
-        found, imported = self.builder.term(Op.READ, self.scope, text=name), self.imports.get(name)
-        return self.builder.term(Op.ELSE, found, imported) if imported else found
-
     def _this(self, _: Node) -> int:
         return self.this
 
@@ -142,7 +137,7 @@ class JavaExpressions(JavaTypes):
             elif parameters is not None:
                 names = [parameters] if parameters.type == "identifier" else parameters.named_children
                 for place, each in enumerate(names):
-                    self.parameter(self.text(each), self.taken(shape, place))
+                    self.parameter(self.text(each), self.given_to(shape, place))
             value = self.read(body)
             if body is not None and body.type != "block":
                 self.builder.scopes[self.scope].results.append(value)

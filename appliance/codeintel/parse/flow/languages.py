@@ -12,6 +12,7 @@ from appliance.codeintel.parse.flow.csharp import csharp_flow
 from appliance.codeintel.parse.flow.go import go_flow
 from appliance.codeintel.parse.flow.java import java_flow
 from appliance.codeintel.parse.flow.javascript import javascript_flow
+from appliance.codeintel.parse.flow.kotlin import kotlin_flow
 from appliance.codeintel.parse.flow.python import python_flow
 from appliance.codeintel.parse.flow.rust import rust_flow
 
@@ -20,6 +21,7 @@ FRONT_ENDS: Final[dict[str, Callable[[Node, bytes], Flow]]] = {
     **dict.fromkeys(("javascript", "typescript", "tsx"), javascript_flow),
     "go": go_flow,
     "java": java_flow,
+    "kotlin": kotlin_flow,
     "c": c_flow,
     "cpp": cpp_flow,
     "rust": rust_flow,

@@ -200,9 +200,13 @@ class Objects(Typed):
         shape, self.shape = self.shape, UNKNOWN
         return shape
 
-    def taken(self, shape: int, place: int) -> int:
+    def given_to(self, shape: int, place: int) -> int:
         """Return the term of what a function declared as *shape* takes at *place*."""
         return self.attribute(shape, f"{TAKEN}{place}") if shape else UNKNOWN
+
+    def language(self, name: str) -> int:
+        """Return the term of what the language itself calls *name*."""
+        return self.builder.term(Op.BUILTIN, text=name)
 
     def implicit(self, node: Node, name: str, result: int) -> int:
         """Return the term of a function that nobody wrote down but is there, because of *node*, and gives *result*."""
