@@ -20,7 +20,7 @@ Target = int | Named | Module
 """The scope of a function or class, a name of a scope, or a whole module."""
 
 _DEEPEST: Final = 20  # re-exports behind one another
-_EXPORT: Final = "export "  # stands before the names of a module that others see
+EXPORT: Final = "export "  # stands before the names of a module that others see
 _WHOLE: Final = "="
 
 
@@ -31,6 +31,7 @@ class Bindings:
         self._values = values
         self._defined = defined
         self._known: dict[tuple[int, str], tuple[Target, ...]] = {}
+        self._members: dict[tuple[Value, str], tuple[Target, ...]] = {}
         self._open: set[tuple[int, str]] = set()
 
     def named(self, scope: int, name: str) -> tuple[Target, ...]:
@@ -54,7 +55,13 @@ class Bindings:
 
     def member(self, holders: Iterable[Value], name: str) -> tuple[Target, ...]:
         """Return what *name* of any of *holders* stands for; nothing where that lies outside, or has no definition."""
-        return tuple(dict.fromkeys(target for holder in holders for target in self._of(holder, name)))
+        found: dict[Target, None] = {}
+        for holder in holders:
+            targets = self._members.get((holder, name))
+            if targets is None:
+                targets = self._members[holder, name] = self._of(holder, name)
+            found.update(dict.fromkeys(targets))
+        return tuple(found)
 
     def _named(self, scope: int, name: str) -> Iterator[Target]:
         file, one = self._values.scope_file[scope], self._values.scope(scope)
@@ -65,7 +72,7 @@ class Bindings:
         terms = list(self._parts(file, one.names[name]))
         own = [number for each in terms if (number := self._own(file, each, name)) is not None]
         yield from own
-        exported = name.startswith(_EXPORT)
+        exported = name.startswith(EXPORT)
         followed = [] if self._defined(scope, name) and not exported else self._all_followed(file, terms, name)
         yield from followed
         if self._defined(scope, name) and not own and not followed:
@@ -90,10 +97,10 @@ class Bindings:
             return None
         scope = self._values.first_scope[file] + term.a
         called = self._values.scope(scope).name
-        return scope if called in {_plain(name), name.removeprefix(_EXPORT)} or name == "export default" else None
+        return scope if called in {_plain(name), name.removeprefix(EXPORT)} or name == "export default" else None
 
     def _followed(self, file: int, term: Term, name: str) -> Iterator[Target]:
-        through = name.startswith(_EXPORT)
+        through = name.startswith(EXPORT)
         if term.op == Op.FROM:
             source = self._values.modules.find(term.text, importer=file)
             if isinstance(source, Module):
@@ -133,7 +140,7 @@ class Bindings:
             if self._values.flows[file].scopes[0].names.get(name) == term:
                 yield from self.named(self._values.first_scope[file], name)
             else:
-                yield from self._followed(file, self._values.flows[file].terms[term], f"{_EXPORT}{name}")
+                yield from self._followed(file, self._values.flows[file].terms[term], f"{EXPORT}{name}")
 
     def _member(self, order: Iterable[int | External], name: str) -> tuple[Target, ...]:
         for each in order:

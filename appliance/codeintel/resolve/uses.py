@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from appliance.codeintel.facts import Import
 from appliance.codeintel.flow import Op
-from appliance.codeintel.resolve.bindings import Bindings, Named, Target
+from appliance.codeintel.resolve.bindings import EXPORT, Bindings, Named, Target
 from appliance.codeintel.resolve.edges import How
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import Class, External, Function, Instance, Module, Package, Value
@@ -41,9 +41,14 @@ class Uses:
         self._values = solver.values
         self._bindings = bindings
         self._members: dict[str, list[Named]] = defaultdict(list)
+        self._bound: set[str] = set()  # names that anything but a variable of a function has
         common = self._values.words.common
         for number in range(len(self._values.scope_file)):
             scope = self._values.scope(number)
+            if scope.kind != "lambda":
+                self._bound.add(scope.name)
+            if scope.kind in {"module", "class"}:
+                self._bound.update(name.removeprefix(EXPORT) for name in scope.names)
             for name in scope.names if scope.kind == "class" else ():
                 if name not in common and not name.startswith("__"):
                     self._members[name].append(Named(number, name))
@@ -65,14 +70,14 @@ class Uses:
         flow = self._flows[file]
         for read in flow.reads:
             term = flow.terms[read.term]
-            source = self._values.first_scope[file] + read.scope
-            if term.op != Op.ATTR:
+            if term.op != Op.ATTR or term.text not in self._bound:
                 continue
+            source = self._values.first_scope[file] + read.scope
             holders = self._values.of(file, term.a)
-            if holders:
-                how = self._how(file, term.a, holders)
-                yield from self._known(source, self._bindings.member(holders, term.text), "references", read.line, how)
-            else:
+            targets = self._bindings.member(holders, term.text)
+            if targets:
+                yield from self._known(source, targets, "references", read.line, self._how(file, term.a, holders))
+            elif not holders:
                 yield from self._candidate(source, term.text, read.line)
 
     def _candidate(self, source: int, name: str, line: int) -> Iterator[Use]:
