@@ -149,8 +149,9 @@ class _Items(Expressions):
         opened = OpenScope("class", self._last_type(shown), self.scope, line_of(node), marks=("extends",))
         with self.inside(opened):
             self.take_generics(node)
-            opened.bases = (self._extended(shown), *filter(None, (self._trait_of(trait),)))
-            self.own_type = opened.bases[0]
+            self.own_type, promised = self._extended(shown), self._trait_of(trait)
+            through = promised == self.own_type  # of a reference to whatever has the trait: that is not the trait itself
+            opened.bases = (UNKNOWN if through else self.own_type, *filter(None, (promised,)))
             self._each_of(node.child_by_field_name("body"))
         self.own_type, self.bounds = before
         return UNKNOWN

@@ -139,6 +139,11 @@ CASES = {
         "h(t: T) { t.q() }"),
         "m.Q.q -> m.R.r, m.h -> m.Q.q",
     ),
+    "a trait for references to what has it": (
+        ("trait R { fn r(&self) {} }\nimpl<X: R> R for &X { fn r(&self) { (**self).r() } }\nimpl R for T {}\nfn h(t: "
+        "T) { t.r() }"),
+        "m.X.r -> m.R.r, m.X.r -> m.X.r, m.h -> m.R.r",
+    ),
     "a trait for a type from outside": (
         ("trait R { fn r(&self); }\nimpl R for String { fn r(&self) { f() } }\n"
         "impl<X> R for Vec<X> { fn r(&self) { g() } }\nfn h(s: String, v: Vec<T>, o: Other) { s.r(); v.r(); o.r() }"),
