@@ -48,24 +48,33 @@ _CPP_HEADER: Final = re.compile(
         | using\s+(?:namespace\b|\w+\s*=|\w+::) | virtual\s[^;{}()]{1,200}\( | struct\s+\w+\s*(?:final\s*)?:\s*\w
         | \#[ \t]{0,40}include\s*<(?:string|vector|map|set|memory|utility|functional|algorithm|array|atomic|mutex|optional
             |type_traits|unordered_map|unordered_set|list|deque|iostream|sstream|cst\w+|tuple|variant|chrono|thread|initializer_list)>
-    ) | \bstd:: | \)[ \t]{0,9}const[ \t]{0,9}[;{] | \b(?:static|reinterpret)_cast<
+    ) | \bstd:: | \)[ \t]{0,9}const[ \t]{0,9}[;{]
     | \boperator[ \t]{0,9}(?:==|\[\]|\(\)|=)[ \t]{0,9}\(
     """,
     re.MULTILINE | re.VERBOSE,
+)
+
+_FOR_CPP_ALONE: Final = re.compile(
+    rb"""
+    ^[ \t]{0,40}\#[ \t]{0,40}if(?:def[ \t]|[ \t]{1,9}defined)[ \t(]{0,9}__cplusplus
+    .{0,4000}? ^[ \t]{0,40}\#[ \t]{0,40}(?:endif|else|elif)
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 
 
 def language_of(path: str, head: bytes = b"") -> str:
     """Return the language of the file at *path* that begins with *head*: a grammar's name, "markdown" or "text".
 
-    Without *head* only the name decides. A ``.h`` file is C++ when it looks like that.
+    Without *head* only the name decides. A ``.h`` file is C++ when it looks like that, and not
+    only where it says that it is for C++ alone.
     """
     name = path.rpartition("/")[2].lower()
     if name in _BY_NAME:
         return _BY_NAME[name]
     stem, dot, ending = name.rpartition(".")
     language = _BY_EXTENSION.get(ending) if dot and (stem or ending) else None
-    if language == "c" and ending == "h" and head and _CPP_HEADER.search(head):
+    if language == "c" and ending == "h" and head and _CPP_HEADER.search(_FOR_CPP_ALONE.sub(b"", head)):
         return "cpp"
     if language is None and head.startswith(b"#!"):
         match = _INTERPRETER.match(head)

@@ -18,6 +18,11 @@ from appliance.codeintel.parse.languages import language_of
         ("a.h", b"namespace n {\nclass A {\n", "cpp"),
         ("a.h", b"#include <stdio.h>\n/* using it is a virtual class */\nstruct a { int b; };\n", "c"),
         ("a.h", b'#ifdef __cplusplus\nextern "C" {\n#endif\nconst int f(const char *x);\n', "c"),
+        (
+            "a.h",
+            b"#if defined(__cplusplus)\n#include <atomic>\nusing std::x;\n#else\n#define _Atomic\n#endif\nint f();\n",
+            "c",
+        ),
         ("a.h", b"// words\n" * 1000 + b"struct A { int a() const { return 1; } };\n", "cpp"),
         ("a.h", b"#include <vector>\n", "cpp"),
         ("a.h", b"struct A : B { int c; };\n", "cpp"),
