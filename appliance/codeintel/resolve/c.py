@@ -235,7 +235,7 @@ class C(TypedEvaluator):
             for each in self.classes.whole(scope):
                 if self.classes.has(each, name):
                     return frozenset((Instance(each),))
-            return self._holder(self.first_scope[file] + one.parent, name)
+            return self._holder(self._place(self.first_scope[file] + one.parent), name)
         binding = self.declaring(Package(self.unit_of(scope)), name)
         own = [each for each in binding if self.scope_file[each] == file]
         seen = self._files.seen(file)

@@ -90,6 +90,10 @@ IN_CPP = {
     "a pointer to a method": ("struct A { void a() {} }; void h(A x) { auto b = &A::a; (x.*b)(); }", "h -> A.a"),
     "an enum's name is no type's": ("enum class K { A }; struct A { A() {} }; void h(K x) { h(K::A); }", "h -> h"),
     "a friend": ("struct A { friend void k(A x) { f(); } }; void h(A x) { k(x); }", "h -> k, k -> f"),
+    "a type in a function": (
+        "void (*v)(); void h() { struct A { void a() { f(); v = g; } }; A x; x.a(); v(); }",
+        "h.A.a -> f, h -> h.A.a, h -> g",
+    ),
     "a method of what stands outside": (
         "struct A { void size() {} }; void h(std::string x, Other y) { x.size(); y.size(); }",
         "",
