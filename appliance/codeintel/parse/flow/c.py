@@ -39,7 +39,12 @@ class Statements(Definitions):
 
     def expression(self, node: Node) -> None:
         """Read an expression for what it does."""
-        self.read(first(node))
+        shown = first(node)
+        outside = self.builder.scopes[self.scope].kind in {"module", "class"}
+        if shown is not None and outside and shown.type == "call_expression" and (name := self.torn(shown)):
+            self.begin(name, UNKNOWN)
+        else:
+            self.read(shown)
 
     def returned(self, node: Node) -> None:
         """Read ``return``."""
