@@ -7,7 +7,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Headers, State
@@ -22,6 +22,7 @@ from appliance.access.desk import Access
 from appliance.access.principal import Permission, Principal
 from appliance.config import Web
 from appliance.errors import Forbidden, Unauthenticated
+from appliance.web.origins import check_origin
 from appliance.web.requests import address_of, wants_page
 
 _HOST: Final = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]*)?")
@@ -38,9 +39,6 @@ PUBLIC: Final = frozenset(
 """What needs no login: whether the appliance is up, which one it is, and the login itself."""
 
 PUBLIC_FOLDER: Final = "/static/"
-
-FOR_PROGRAMS: Final = "/mcp"
-"""Where no page has any business, whatever key it sends: the protocol that is spoken here asks for that."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -95,8 +93,8 @@ class Gate:
         if not path.startswith(PUBLIC_FOLDER):  # what a refusal is shown with; there is nothing to learn or change
             self._check_host(headers)
         credentials = Credentials.of(headers)
-        if path.startswith(FOR_PROGRAMS) or (method not in _SAFE and credentials.bearer is None):
-            _check_origin(headers, with_session=credentials.session is not None)
+        if method not in _SAFE and credentials.bearer is None:
+            check_origin(headers, with_session=credentials.session is not None)
         try:
             principal: Principal | None = await asyncio.to_thread(
                 self._access.authenticate,
@@ -138,20 +136,6 @@ def permitted(connection: ASGIConnection[BaseRouteHandler, Principal | None, str
         return
     default: Permission = "read" if method in _SAFE else "manage"
     principal.require(handler.opt.get("permission", default))
-
-
-def _check_origin(headers: Headers, *, with_session: bool) -> None:
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        if site in {"same-origin", "none"}:
-            return
-    else:
-        origin = headers.get("origin")
-        if origin is None and not with_session:
-            return
-        if origin is not None and urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != "":
-            return
-    raise Forbidden("The request was made by a page of another site.", remedy="Open the console itself, or use an API key.")
 
 
 def _host_name(host: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 from typing import Final, Protocol
 
+from litestar.datastructures import Headers
 from litestar.handlers import ASGIRouteHandler
 from litestar.types import Receive, Scope, Send
 
@@ -11,6 +12,7 @@ from appliance.access.principal import Principal
 from appliance.errors import Forbidden, Unavailable
 from appliance.mcp.toolbox import Toolbox
 from appliance.services import Services
+from appliance.web.origins import check_origin
 
 PATH: Final = "/mcp"
 
@@ -45,7 +47,11 @@ class Door:
         return ASGIRouteHandler(PATH, opt={"permission": "read"}, copy_scope=True)(knock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; raise `Forbidden` for one that comes with a browser's login instead of a key."""
+        """Answer a request; raise `Forbidden` for one of a page elsewhere, or with a browser's login instead of a key.
+
+        Of a page elsewhere it is refused whatever key it brings: the protocol asks for that.
+        """
+        check_origin(Headers.from_scope(scope), with_session=False)
         principal = scope["user"]
         if not isinstance(principal, Principal) or principal.kind != "key":
             raise Forbidden("Editors and agents need a key of their own.", remedy="Send it as `Authorization: Bearer`.")

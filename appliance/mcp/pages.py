@@ -1,5 +1,6 @@
 """Pages of lists: as many entries as fit an answer, and a cursor that goes on exactly behind them."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypedDict, TypeVar
 
@@ -55,7 +56,7 @@ class Page:
         """How many entries come before it."""
         return self._cursor.offset
 
-    def fitted(
+    async def fitted(
         self,
         listing: Listing,
         items: Sequence[T],
@@ -79,7 +80,7 @@ class Page:
             cursor = Cursor(end, self._cursor.question, state).encoded() if more else ""
             return make(some, Rest(total=listing.total, truncated=more, next_cursor=cursor, hint=hint if more else ""))
 
-        return said(made(fitting(items, made, most=self.characters)))
+        return await fitted(items, made, most=self.characters)
 
 
 def characters(tokens: int) -> int:
@@ -104,9 +105,14 @@ def fitting(items: Sequence[T], make: Callable[[Sequence[T]], Answered], *, most
     return items[:low]
 
 
-def said(result: Answered) -> Reply:
-    """Return the reply that says *result*, in both forms."""
-    return told(result, text_of(result))
+async def fitted(items: Sequence[T], make: Callable[[Sequence[T]], Answered], *, most: int) -> Reply:
+    """Return the reply that says in both forms what *make* makes of as many of *items* as fit; the event loop stays free."""
+
+    def said() -> Reply:
+        result = make(fitting(items, make, most=most))
+        return told(result, text_of(result))
+
+    return await asyncio.to_thread(said)
 
 
 def _size(result: Answered) -> int:

@@ -36,10 +36,12 @@ _READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, ide
 
 def server(call: Call) -> Server[dict[str, object]]:
     """Return a server of the tools of `catalogue`, each of which *call* calls. It serves any number of connections."""
+    known = tools()  # once: to make a schema takes longer than most calls
+    schemas = {tool.name: tool.input_schema for tool in known}
 
     async def listed(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         del context, params
-        return ListToolsResult(tools=tools())
+        return ListToolsResult(tools=known)
 
     async def called(context: Context, params: CallToolRequestParams) -> CallToolResult:
         told = _Told(context)
@@ -50,6 +52,7 @@ def server(call: Call) -> Server[dict[str, object]]:
         version=__version__,
         title="Skellig",
         instructions=catalogue.INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
         on_list_tools=listed,
         on_call_tool=called,
     )

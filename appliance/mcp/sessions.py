@@ -1,7 +1,7 @@
 """The tools over streamable HTTP: one application for every connection, bounded in all that a client can make it hold."""
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,15 +13,19 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from appliance.access.principal import Principal
+from appliance.errors import Throttled
 from appliance.mcp.replies import Call
 from appliance.mcp.server import GONE, server
 
 MOST_OF_ONE: Final = 64  # sessions of one key: a further one ends the one that was used longest ago
 MOST_IN_ALL: Final = 1_000
+MOST_CALLS: Final = 32  # of one key at a time: else one client could keep all others waiting
 IDLE_S: Final = 1_800.0
 LARGEST_BODY: Final = 1_000_000
 
+_RETRY_S: Final = 1
 _SESSION: Final = b"mcp-session-id"
+_LAST_EVENT: Final = b"last-event-id"  # no event is kept: who listens again hears what comes from now on
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class Sessions:
             server(call), session_idle_timeout=idle, max_request_body_size=LARGEST_BODY, max_sessions=most
         )
         self._most_of_one = most_of_one
+        self._calls: Counter[str] = Counter()  # that are being answered, by key
         self._leaving = asyncio.Event()
         self._known: OrderedDict[str, _Session] = OrderedDict()  # used longest ago first
 
@@ -70,8 +75,10 @@ class Sessions:
                 gone.set()
             return message
 
-        with self._busy(sent, owner):
-            await self._manager.handle_request({**scope, "user": _user(owner), GONE: gone}, receive_on, send_on)
+        headers = [pair for pair in scope["headers"] if pair[0] != _LAST_EVENT]
+        theirs = {**scope, "headers": headers, "user": _user(owner), GONE: gone}
+        with self._answering(scope["method"], owner), self._busy(sent, owner):
+            await self._manager.handle_request(theirs, receive_on, send_on)
         if opened:
             self._known[opened] = _Session(owner)
             await self._make_room(owner)
@@ -91,6 +98,20 @@ class Sessions:
         finally:
             receiving.cancel()
             leaving.cancel()
+
+    @contextmanager
+    def _answering(self, method: str, owner: str) -> Iterator[None]:
+        """Count a call while it is answered; raise `Throttled` where *owner* has too many."""
+        calls = int(method == "POST")
+        if calls and self._calls[owner] >= MOST_CALLS:
+            raise Throttled(
+                f"One key may make {MOST_CALLS} calls at a time.", remedy="Wait for some of them.", retry_after=_RETRY_S
+            )
+        self._calls[owner] += calls
+        try:
+            yield
+        finally:
+            self._calls[owner] -= calls
 
     @contextmanager
     def _busy(self, session: str, owner: str) -> Iterator[None]:

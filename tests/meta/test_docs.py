@@ -20,7 +20,7 @@ from appliance.errors import ApplianceError
 from appliance.mcp import arguments
 from appliance.mcp.catalogue import TOOLS
 from appliance.mcp.pages import CHARACTERS_A_TOKEN, MOST_LINES
-from appliance.mcp.sessions import MOST_IN_ALL, MOST_OF_ONE
+from appliance.mcp.sessions import MOST_CALLS, MOST_IN_ALL, MOST_OF_ONE
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -110,7 +110,12 @@ def test_the_limits_of_the_tools_are_those_of_the_code() -> None:
     steps = f"| {arguments.MOST_STEPS}; 1 to {arguments.MOST_STEPS} |"
     for said in (tokens, steps, f"{CHARACTERS_A_TOKEN} characters a token", f"{MOST_LINES:,} in one answer"):
         assert said in text, said
-    for said in (f"has {MOST_OF_ONE} at a time", f"have {MOST_IN_ALL:,};", f"1 to {arguments.MOST_ITEMS}"):
+    for said in (
+        f"has {MOST_OF_ONE} at a time",
+        f"have {MOST_IN_ALL:,};",
+        f"make {MOST_CALLS} calls at a time",
+        f"1 to {arguments.MOST_ITEMS}",
+    ):
         assert said in text, said
 
 

@@ -116,4 +116,6 @@ def _at(commit: str, parts: Sequence[Part], generations: Generations) -> list[Pa
 def _unescaped(parts: Sequence[Part], path: str) -> set[str]:
     if "\\" not in path:
         return set()
-    return {each for part in parts for each in part.generation.files.by_path if not each.isascii() and display(each) == path}
+    return {
+        each for part in parts for each in part.generation.files.by_path if not each.isprintable() and display(each) == path
+    }

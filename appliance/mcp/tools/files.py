@@ -42,7 +42,9 @@ async def lines(services: Services, given: Mapping[str, object], progress: Progr
         )
 
     text = [found.clipped(shown(line), _LONGEST_LINE) for line in have.lines]
-    return page.fitted(wanted, text, made, hint="Go on with next_cursor, or ask for fewer lines.", order=[have.span.blob])
+    return await page.fitted(
+        wanted, text, made, hint="Go on with next_cursor, or ask for fewer lines.", order=[have.span.blob]
+    )
 
 
 async def outline(services: Services, given: Mapping[str, object], progress: Progress) -> Reply:
@@ -68,7 +70,7 @@ async def outline(services: Services, given: Mapping[str, object], progress: Pro
             **found.base(response, more=file.warnings),
         )
 
-    return page.fitted(response, response.entries, made, hint="Go on with next_cursor.")
+    return await page.fitted(response, response.entries, made, hint="Go on with next_cursor.")
 
 
 @dataclass(frozen=True, slots=True)

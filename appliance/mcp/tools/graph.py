@@ -30,7 +30,7 @@ async def definition(services: Services, given: Mapping[str, object], progress: 
             **found.base(response, used=[each.span.repo_name for each in definitions]),
         )
 
-    return page.fitted(response, response.definitions, made, hint=_HINT)
+    return await page.fitted(response, response.definitions, made, hint=_HINT)
 
 
 async def references(services: Services, given: Mapping[str, object], progress: Progress) -> Reply:
@@ -50,7 +50,7 @@ async def references(services: Services, given: Mapping[str, object], progress: 
             **found.base(response, used=[each.span.repo_name for each in uses], more=_rest_of(response.definitions)),
         )
 
-    return page.fitted(response, response.references, made, hint=_HINT)
+    return await page.fitted(response, response.references, made, hint=_HINT)
 
 
 async def callers(services: Services, given: Mapping[str, object], progress: Progress) -> Reply:
@@ -83,7 +83,7 @@ async def impact(services: Services, given: Mapping[str, object], progress: Prog
             **found.base(response, used=[each.span.repo_name for each in reached], more=more),
         )
 
-    return page.fitted(response, response.reached, made, hint=f"{_HINT[:-1]}, fewer steps.")
+    return await page.fitted(response, response.reached, made, hint=f"{_HINT[:-1]}, fewer steps.")
 
 
 async def _calls(services: Services, direction: Direction, asked: Named) -> Reply:
@@ -99,7 +99,7 @@ async def _calls(services: Services, direction: Direction, asked: Named) -> Repl
             **found.base(response, used=[each.span.repo_name for each in calls], more=_rest_of(response.definitions)),
         )
 
-    return page.fitted(response, response.calls, made, hint=_HINT)
+    return await page.fitted(response, response.calls, made, hint=_HINT)
 
 
 def _some(definitions: Sequence[Citation]) -> list[results.Defined]:

@@ -6,7 +6,7 @@ from typing import Final
 from appliance.codeintel.results import MapFile
 from appliance.mcp import found, results
 from appliance.mcp.arguments import Repomap
-from appliance.mcp.pages import characters, fitting, said
+from appliance.mcp.pages import characters, fitted
 from appliance.mcp.replies import Progress, Reply
 from appliance.mcp.tools.asked import read, scope_of_several
 from appliance.services import Services
@@ -32,4 +32,4 @@ async def repomap(services: Services, given: Mapping[str, object], progress: Pro
             **found.base(response, used=[each.file.repo_name for each in files]),
         )
 
-    return said(made(fitting(response.files, made, most=characters(asked.max_tokens))))
+    return await fitted(response.files, made, most=characters(asked.max_tokens))

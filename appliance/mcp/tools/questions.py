@@ -8,7 +8,7 @@ from appliance.codeintel.results import Answer, AnswerEvent, Citation
 from appliance.errors import EngineUnavailable
 from appliance.mcp import found, results
 from appliance.mcp.arguments import Ask
-from appliance.mcp.pages import characters, fitting, longest_text, said
+from appliance.mcp.pages import characters, fitted, longest_text
 from appliance.mcp.replies import Progress, Reply
 from appliance.mcp.tools.asked import read, scope_of_several
 from appliance.services import Services
@@ -29,7 +29,7 @@ async def ask(services: Services, given: Mapping[str, object], progress: Progres
                 answer = event.answer
     if answer is None:
         raise EngineUnavailable("The answer broke off before its end.", remedy="Ask again.")
-    return _reply(answer, asked)
+    return await _reply(answer, asked)
 
 
 def _told_of(event: AnswerEvent) -> str:
@@ -44,7 +44,7 @@ def _told_of(event: AnswerEvent) -> str:
     return ""
 
 
-def _reply(answer: Answer, asked: Ask) -> Reply:
+async def _reply(answer: Answer, asked: Ask) -> Reply:
     most = longest_text(asked.max_tokens)
     cut = any(len(each.text) > most for each in answer.evidence)
     gate = answer.gate
@@ -59,4 +59,4 @@ def _reply(answer: Answer, asked: Ask) -> Reply:
             **found.base(answer, used=[each.span.repo_name for each in some]),
         )
 
-    return said(made(fitting(answer.evidence, made, most=characters(asked.max_tokens))))
+    return await fitted(answer.evidence, made, most=characters(asked.max_tokens))

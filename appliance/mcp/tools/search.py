@@ -30,4 +30,4 @@ async def search_code(services: Services, given: Mapping[str, object], progress:
         )
 
     vectors = [round(fresh.vectors, 4) for fresh in response.freshness]
-    return page.fitted(response, response.hits, made, hint=_HINT, order=[response.signals, vectors])
+    return await page.fitted(response, response.hits, made, hint=_HINT, order=[response.signals, vectors])

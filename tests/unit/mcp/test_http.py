@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from appliance.mcp.sessions import LARGEST_BODY, Sessions
+from appliance.mcp.sessions import LARGEST_BODY, MOST_CALLS, Sessions
 from tests.support.agents import found_in, over_http, text_of, without_session
 from tests.support.house import until
 from tests.support.listening import listening
@@ -27,12 +27,17 @@ QUESTION = {"question": "How does a parcel get on the shelf under its label?", "
 
 
 def post(
-    served: Served, body: object = HELLO, *, key: str | None = "own", headers: Mapping[str, str] | None = None
+    served: Served,
+    body: object = HELLO,
+    *,
+    key: str | None = "own",
+    headers: Mapping[str, str] | None = None,
+    path: str = "/mcp",
 ) -> httpx2.Response:
     known = {} if key is None else {"authorization": f"Bearer {served.key if key == 'own' else key}"}
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     sent = BOTH | known | dict(headers or {})
-    return httpx2.post(f"http://127.0.0.1:{served.port}/mcp", content=content, headers=sent, trust_env=False, timeout=20)
+    return httpx2.post(f"http://127.0.0.1:{served.port}{path}", content=content, headers=sent, trust_env=False, timeout=20)
 
 
 def test_only_a_key_opens_it(served: Served) -> None:
@@ -81,6 +86,29 @@ def test_a_page_of_another_site_is_refused_whatever_key_it_sends(
 ) -> None:
     own = {name: f"http://127.0.0.1:{served.port}" if value == "own" else value for name, value in headers.items()}
     assert post(served, headers=own).status_code == status
+
+
+@pytest.mark.parametrize(
+    "path", ["/mcp/", "//mcp", "/%6dcp", "/mcp%2f", "/mcp?x=1", "/./mcp", "/x/../mcp", "/MCP", "/mcp/x"]
+)
+def test_no_spelling_of_the_address_gets_around_that(served: Served, path: str) -> None:
+    assert post(served, headers={"origin": "http://evil.example"}, path=path).status_code in {403, 404}
+    assert post(served, key=None, path=path).status_code in {401, 404}
+
+
+def test_who_listens_again_hears_on(served: Served) -> None:
+    session = {"mcp-session-id": post(served).headers["mcp-session-id"], "last-event-id": "1"}
+    headers = BOTH | session | {"authorization": f"Bearer {served.key}"}
+    url = f"http://127.0.0.1:{served.port}/mcp"
+    with httpx2.Client(trust_env=False) as client, client.stream("GET", url, headers=headers) as response:
+        assert (response.status_code, response.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD"])
+def test_other_methods_are_refused_and_leave_no_session(served: Served, method: str) -> None:
+    headers = BOTH | {"authorization": f"Bearer {served.key}"}
+    response = httpx2.request(method, f"http://127.0.0.1:{served.port}/mcp", headers=headers, trust_env=False)
+    assert response.status_code == 405
 
 
 def test_a_browser_that_looks_is_told_so_as_a_program_would_be(served: Served) -> None:
@@ -251,6 +279,32 @@ def test_progress_is_told_while_the_answer_is_made(held: Served) -> None:
             assert "Shelf.put" in sentence
 
     asyncio.run(scenario())
+
+
+def test_one_key_cannot_keep_all_others_waiting(held: Served) -> None:
+    """Calls beyond so many at a time are refused at once, and leave room for those of other keys."""
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "ask", "arguments": QUESTION}}
+    greedy, other = (held.services.access.keys.create(name) for name in ("greedy", "modest"))
+
+    async def scenario() -> list[int]:
+        sent = BOTH | {"authorization": f"Bearer {greedy}"}
+        url = f"http://127.0.0.1:{held.port}/mcp"
+        async with httpx2.AsyncClient(headers=sent, trust_env=False, timeout=60, limits=httpx2.Limits()) as http:
+            opened = await http.post(url, json=HELLO)
+            session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+            calls = [http.post(url, json=call | {"id": n}, headers=session) for n in range(MOST_CALLS + 5)]
+            answers = asyncio.as_completed(calls)
+            refused = [await next(answers) for _ in range(5)]
+            assert [each.headers.get("retry-after") for each in refused] == ["1"] * 5
+            assert (await asyncio.to_thread(post, held, key=other)).is_success
+            held.chat.held = False
+            return [each.status_code for each in [*refused, *[await each for each in answers]]]
+
+    try:
+        assert sorted(asyncio.run(scenario())) == [200] * MOST_CALLS + [429] * 5
+    finally:
+        for name in ("greedy", "modest"):
+            held.services.access.keys.revoke(name)
 
 
 def test_sessions_that_are_never_closed_make_room_for_new_ones(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
