@@ -103,7 +103,8 @@ class Settings(BaseSettings):
         None, description="A store of models that is only read, beside the one in the data directory: `<sha256>/<file>`."
     )
     repos_from: Path | None = Field(
-        None, description="A directory: each folder in it is kept indexed as a repository of the project `default`."
+        None,
+        description="A directory: each folder and each `*.bundle` in it is kept indexed as a repository of the project `default`.",
     )
     gpu: Literal["auto", "required"] = Field(
         "auto", description="`required`: refuse to run the chat model on a CPU; `auto`: use a GPU where the engine can."

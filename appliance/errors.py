@@ -29,7 +29,13 @@ ApplianceError
 │   ├── StoreBusy
 │   ├── Throttled
 │   ├── DeadlineExceeded
+│   ├── Unreachable
 │   └── Cancelled
+├── RemoteError            a repository on another machine cannot be had as it is set up
+│   ├── AuthFailed
+│   ├── HostKeyUnknown
+│   ├── CertificateUnknown
+│   └── Unsupported
 ├── HostUnfit              this machine or its configuration cannot carry what was asked
 └── StorageFault           the disk, not the request
     ├── DiskFull
@@ -232,11 +238,47 @@ class DeadlineExceeded(Unavailable):
     code = "deadline_exceeded"
 
 
+class Unreachable(Unavailable):
+    """Another machine does not answer, or broke off."""
+
+    code = "unreachable"
+
+
 class Cancelled(Unavailable):
     """Somebody asked for this work to stop."""
 
     code = "cancelled"
     retryable = False
+
+
+class RemoteError(ApplianceError):
+    """A repository on another machine cannot be had as it is set up."""
+
+    code = "remote"
+
+
+class AuthFailed(RemoteError):
+    """The other machine does not let us in with the key or login that we have."""
+
+    code = "auth_failed"
+
+
+class HostKeyUnknown(RemoteError):
+    """The key of the other machine is not the one that was pinned, or none was."""
+
+    code = "host_key_unknown"
+
+
+class CertificateUnknown(RemoteError):
+    """The certificate of the other machine is not by an authority that is trusted for it."""
+
+    code = "certificate_unknown"
+
+
+class Unsupported(RemoteError):
+    """It would take what we do not do: type a passphrase, follow a redirect."""
+
+    code = "unsupported"
 
 
 class HostUnfit(ApplianceError):

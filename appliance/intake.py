@@ -1,4 +1,4 @@
-"""Repositories by being there: each folder of one directory is kept as a repository."""
+"""Repositories by being there: each folder and each bundle file of one directory is kept as a repository."""
 
 import os
 import threading
@@ -18,7 +18,9 @@ _LOOK_S: Final = 30.0
 
 
 class Intake:
-    """Keeps each folder in the directory *root* as a repository of the project `default`, named as the folder is.
+    """Keeps each folder, and each ``*.bundle``, in the directory *root* as a repository of the project `default`.
+
+    It is named as the folder or the file is; a newer file of the same name brings it up to date.
 
     One that cannot be read is kept too, so that its fault is seen where repositories are listed. Links, and names that
     begin with a dot, are passed over: copy under such a name, then rename. A folder that is gone stays as it was indexed.
@@ -50,7 +52,7 @@ class Intake:
     def _folders(self) -> list[Path]:
         try:
             with os.scandir(self._root) as entries:
-                names = [e.name for e in entries if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
+                names = [entry.name for entry in entries if _is_taken(entry)]
         except OSError as exc:
             self._say("intake.unreadable", reason=exc.strerror or "")
             return []
@@ -77,7 +79,7 @@ class Intake:
         try:
             return registry.add_repo(project, folder, probe=False)
         except Conflict:
-            if not folder.name.endswith(".git"):
+            if not folder.name.endswith((".git", ".bundle")):
                 raise
             return registry.add_repo(project, folder, name=display(folder.name), probe=False)  # `a` stands beside `a.git`
 
@@ -86,3 +88,10 @@ class Intake:
         if (said := f"{event} {fields}") not in self._said:
             self._said.add(said)
             _log.warning(event, root=display(str(self._root)), **fields)
+
+
+def _is_taken(entry: "os.DirEntry[str]") -> bool:
+    if entry.name.startswith("."):
+        return False
+    is_bundle = entry.name.endswith(".bundle") and entry.is_file(follow_symlinks=False)
+    return is_bundle or entry.is_dir(follow_symlinks=False)

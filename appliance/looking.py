@@ -14,6 +14,8 @@ def moved(services: Services, repo: Repo) -> bool:
     """Return whether a branch of *repo* has commits, or a folder changes, that are not indexed; False if it cannot tell."""
     generations = services.generations
     try:
+        if services.registry.replaced(repo):
+            return True
         with closing(services.registry.open(repo)) as source:
             indexed = generations.branches(repo.id)
             own = generations.published(repo.id).info.branch

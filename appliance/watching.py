@@ -18,7 +18,9 @@ from watchfiles import Change, watch
 from appliance.base import log
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.source import view
+from appliance.codeintel.source.address import Remote
 from appliance.codeintel.source.filters import is_foreign
+from appliance.codeintel.source.opening import is_fetched
 from appliance.errors import ApplianceError
 from appliance.ids import RepoId
 from appliance.looking import ask_for, moved
@@ -88,6 +90,9 @@ class Watcher:
         plan = Plan()
         refs: set[str] = set()
         for repo in self._wanted():
+            if isinstance(repo.source, Remote) or is_fetched(repo.source):
+                plan.polled[repo.id] = "now and then: it is one file"
+                continue
             try:
                 folders, of_refs = _folders(repo.source)
             except (ApplianceError, OSError, UnicodeError) as exc:

@@ -16,6 +16,7 @@ from appliance.jobs.queue import Job
 from appliance.services import DEFAULT_PROJECT
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+File = Annotated[str, StringConstraints(max_length=1000)]
 Setting = Annotated[str, StringConstraints(max_length=200)]
 
 _BRANCHES = "Patterns of branches, and as `refs/tags/v*` of tags, that are kept indexed beside its own."
@@ -23,6 +24,11 @@ _INCLUDE = "Patterns of paths as .gitignore has them; with any, only files that 
 _EXCLUDE = "Patterns of paths that are not indexed."
 _SCHEDULE = 'When it is indexed by the clock: "every 15m", "daily", or the five fields of cron; "" never.'
 _QUIET = 'Hours, such as "22:00-06:00", in which neither the clock nor a change has it indexed.'
+_KEY = "The file with the ssh key that may read it."
+_KNOWN = "The file with the host keys of its server."
+_CA = "The file with the certificates of the authority that its server's certificate is by."
+_LOGIN = "The file with the line user:token for its server."
+_MOST = "Most megabytes that are fetched of it."
 _WATCH = "Whether it is indexed when its files or refs change."
 
 
@@ -35,6 +41,11 @@ class RepoSettingsIn(Input):
     schedule: Setting | None = Field(None, description=_SCHEDULE)
     quiet: Setting | None = Field(None, description=_QUIET)
     watch: bool | None = Field(None, description=_WATCH)
+    key_file: File | None = Field(None, description=_KEY)
+    known_hosts: File | None = Field(None, description=_KNOWN)
+    ca_file: File | None = Field(None, description=_CA)
+    credentials_file: File | None = Field(None, description=_LOGIN)
+    max_mb: int | None = Field(None, ge=1, le=1_000_000, description=_MOST)
 
     def over(self, settings: RepoSettings) -> RepoSettings:
         """Return *settings* with what is given here."""
@@ -52,6 +63,11 @@ class RepoSettingsOut(Output):
     schedule: str = Field(description=_SCHEDULE)
     quiet: str = Field(description=_QUIET)
     watch: bool = Field(description=_WATCH)
+    key_file: str = Field(description=_KEY)
+    known_hosts: str = Field(description=_KNOWN)
+    ca_file: str = Field(description=_CA)
+    credentials_file: str = Field(description=_LOGIN)
+    max_mb: int = Field(description=_MOST)
 
     @classmethod
     def of(cls, settings: RepoSettings) -> "RepoSettingsOut":
@@ -60,9 +76,9 @@ class RepoSettingsOut(Output):
 
 
 class RepoIn(Input):
-    """A repository or folder on this machine to index."""
+    """A repository or folder to index."""
 
-    path: Path = Field(description="Where it lies, absolute.")
+    path: Path = Field(description="An absolute path of this machine, or `ssh://…`, `user@host:path`, `https://…`.")
     name: Name | None = Field(None, description="Default: the folder's name.")
     branch: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Its own branch; default: what HEAD names."

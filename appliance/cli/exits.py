@@ -24,6 +24,7 @@ STATUSES: Final[Mapping[type[ApplianceError], int]] = {
     errors.Unavailable: 8,
     errors.Cancelled: 130,
     errors.HostUnfit: 9,
+    errors.RemoteError: 11,
     errors.StorageFault: 10,
 }
 """The exit status of each error; one that is not here has its nearest ancestor's. 2 is also what click uses for usage."""

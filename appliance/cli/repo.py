@@ -20,6 +20,7 @@ from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
 from appliance.cli.repo_settings import kept, settings_of
 from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
+from appliance.codeintel.source.address import address_of
 from appliance.codeintel.source.base import Reason
 from appliance.errors import Conflict, InvalidInput, NotFound
 
@@ -34,7 +35,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path")
 @click.option("--name", help="What to call it; default: the folder's name.")
 @click.option("--project", default=_DEFAULT, show_default=True, help="The project that it belongs to.")
 @click.option("--branch", help="The branch to index; default: what HEAD names.")
@@ -53,7 +54,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     flags: Flags,
     /,
     *,
-    path: Path,
+    path: str,
     name: str | None,
     project: str,
     branch: str | None,
@@ -63,11 +64,14 @@ def add(  # noqa: PLR0913 - one parameter an option
     as_json: bool,
     **given: Value,
 ) -> None:
-    """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made."""
+    """Add the repository or folder at PATH and index it. One that is there already is refreshed; a new project is made.
+
+    PATH may also be a bundle file, or an address: ssh://user@host/path, user@host:path, https://host/path.
+    """
     if name == "":
         raise InvalidInput("The name is empty.", remedy="Without --name it is the folder's.")
     with _remote(flags) as remote:
-        new: dict[str, object] = {"path": str(path.absolute()), "project": project}
+        new: dict[str, object] = {"path": _whole(path), "project": project}
         new |= {key: value for key, value in (("name", name), ("branch", branch)) if value}
         new |= ({"settings": settings} if (settings := settings_of(given)) else {}) | ({} if checks else {"check": False})
         repo = _added(remote, new)
@@ -271,6 +275,12 @@ def _work(job: Job) -> str:
         return f"{job.kind} {job.state}"
     share = f" {made.done:,}/{made.total:,}" if made.total else ""
     return f"{job.kind}: {made.phase}{share}"
+
+
+def _whole(path: str) -> str:
+    """Return the address *path*, or the path with what stands before it."""
+    address = address_of(path)
+    return str(address.absolute() if isinstance(address, Path) else address)
 
 
 def _added(remote: Remote, new: Mapping[str, object]) -> Repo:

@@ -27,6 +27,11 @@ def kept(command: Callable[..., None]) -> Callable[..., None]:
             ),
             click.option("--schedule", help='Index it by the clock: "every 15m", "daily", "30 2 * * 1-5"; "" for never.'),
             click.option("--quiet", help='Hours in which neither clock nor change has it indexed: "22:00-06:00".'),
+            click.option("--key-file", help="The file with the ssh key that may read it, on the appliance's machine."),
+            click.option("--known-hosts", help="The file with the host keys of its ssh server."),
+            click.option("--ca-file", help="The file with the certificates of the authority of its https server."),
+            click.option("--credentials-file", help="The file with the line user:token for its https server."),
+            click.option("--max-mb", type=click.IntRange(1, 1_000_000), help="Most megabytes that are fetched of it."),
             click.option("--watch/--no-watch", default=None, help="Index it when its files or refs change."),
         )
     ):

@@ -64,6 +64,11 @@ class RepoSettings(msgspec.Struct):
     schedule: str = ""
     quiet: str = ""
     watch: bool = False
+    key_file: str = ""
+    known_hosts: str = ""
+    ca_file: str = ""
+    credentials_file: str = ""
+    max_mb: int = 0
 
 
 class Repo(msgspec.Struct):

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Literal
 
 from appliance.base.clock import Clock
-from appliance.base.durable import make_directory, storage_errors
+from appliance.base.durable import make_directory, storage_errors, write_file
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
+from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.repo_settings import RepoSettings, checked, packed, unpacked
+from appliance.codeintel.source.address import Address, Remote, address_of
 from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.fetching import NAME as FETCHED
+from appliance.codeintel.source.fetching import Fetcher
 from appliance.codeintel.source.folder import FolderSource
-from appliance.codeintel.source.opening import open_source
+from appliance.codeintel.source.opening import is_fetched, open_source, stamp_of
 from appliance.config import Index
 from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound
 from appliance.ids import ProjectId, RepoId, new_id
@@ -46,6 +50,7 @@ SETTINGS = "ALTER TABLE repos ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';"
 WATCHED = "ALTER TABLE repos ADD COLUMN watched TEXT NOT NULL DEFAULT '';"
 MIGRATIONS = (SCHEMA, FAILURES, SETTINGS, WATCHED)
 _LONGEST_NAME = 100
+_STAMP = "bundle.stamp"
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
 _QUARANTINE_PAUSE_S = 24 * 3600.0
@@ -72,7 +77,7 @@ class Repo:
     id: RepoId
     project: ProjectId
     name: str
-    source: Path
+    source: Address
     branch: str | None  # None: whatever its HEAD names
     created_at: float
     last_attempt: float | None
@@ -166,7 +171,7 @@ class Registry:
     def add_repo(
         self,
         project: ProjectId,
-        source: Path,
+        source: Address,
         *,
         name: str | None = None,
         branch: str | None = None,
@@ -175,15 +180,18 @@ class Registry:
     ) -> Repo:
         """Add the repository or folder at *source*, once it is known that it can be read, and return it.
 
-        Without *probe* that is left to its first index, whose fault is noted then. *name* defaults to the folder's. Raise
+        Without *probe*, and for one on another machine, that is left to its first index, whose fault is noted then. *name*
+        defaults to the folder's. Raise
         `Conflict` if the project has a repo of that name, and what `open_source` raises when there is nothing to index. A
         plain folder is looked through only by its first index.
         """
-        location = Path(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow links that may change later
+        location = source
+        if isinstance(location, Path):
+            location = Path(os.path.abspath(location))  # noqa: PTH100 - resolve() would follow links that may change later
         named = _checked_name(name or _folder_name(location))
         repo = Repo(
             RepoId(new_id("repo")), project, named, location, branch, self._clock.now(), None, None, "", "", "",
-            settings=checked(settings or RepoSettings()),
+            settings=_fitting(location, settings or RepoSettings()),
         )  # fmt: skip
         self._refuse_taken(repo)
         if probe:
@@ -193,7 +201,7 @@ class Registry:
                 raise _name_taken(repo)
             conn.execute(
                 "INSERT INTO repos (id, project, name, source, branch, created_at, settings) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (repo.id, project, named, os.fsencode(location), branch, repo.created_at, packed(repo.settings)),
+                (repo.id, project, named, os.fsencode(str(location)), branch, repo.created_at, packed(repo.settings)),
             )
         return repo
 
@@ -202,7 +210,7 @@ class Registry:
 
         Raise `NotFound`, or `InvalidInput` for settings that cannot be.
         """
-        kept = packed(checked(settings))
+        kept = packed(_fitting(self.repo(repo).source, settings))
         with self._db.write() as conn:
             conn.execute("UPDATE repos SET branch = ?, settings = ? WHERE id = ?", (branch, kept, repo))
         return self.repo(repo)
@@ -238,17 +246,51 @@ class Registry:
             conn.execute("UPDATE repos SET watched = ?1 WHERE id = ?2 AND watched <> ?1", (how, repo))
 
     def open(self, repo: Repo) -> Source:
-        """Open the source of *repo*; the caller closes it. Raise what `open_source` raises."""
+        """Open the source of *repo*, as it was fetched last if it is elsewhere; the caller closes it.
+
+        Raise what `open_source` raises. No other machine is contacted.
+        """
         mirror = self._mirror(repo)
         make_directory(mirror.parent)
         with storage_errors(mirror):
             return open_source(repo.source, mirror=mirror, limits=self._limits)
+
+    def fetch(self, repo: Repo, *, progress: Progress, check: Check) -> None:
+        """Bring what is kept of *repo* to where it is now, if it is on another machine or in a bundle file.
+
+        Raise what `Fetcher.fetch` raises.
+        """
+        mirror = self._mirror(repo)
+        if not is_fetched(repo.source):
+            return
+        with storage_errors(mirror):
+            stamp = stamp_of(repo.source)
+            Fetcher(repo.source, repo.settings, mirror=mirror, progress=progress, check=check).fetch(repo.branch)
+            if stamp:
+                write_file(mirror / _STAMP, stamp.encode())
+
+    def read_at(self, repo: Repo) -> Path:
+        """Return the folder that `open` reads: the repository itself, or our mirror of it."""
+        if isinstance(repo.source, Remote) or is_fetched(repo.source):
+            return self._mirror(repo) / FETCHED
+        return repo.source
+
+    def replaced(self, repo: Repo) -> bool:
+        """Return whether the bundle file of *repo* is another one than was fetched last."""
+        stamp = stamp_of(repo.source) if is_fetched(repo.source) else ""
+        try:
+            return bool(stamp) and (self._mirror(repo) / _STAMP).read_text(encoding="ascii") != stamp
+        except FileNotFoundError:
+            return True
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
 
     def _probe(self, repo: Repo) -> None:
+        if is_fetched(repo.source):
+            stamp_of(repo.source)
+            return
         mirror = self._mirror(repo)
         make_directory(mirror.parent)
         with storage_errors(mirror.parent):
@@ -286,7 +328,7 @@ def _repo(row: sqlite3.Row) -> Repo:
         id=RepoId(row["id"]),
         project=ProjectId(row["project"]),
         name=row["name"],
-        source=Path(os.fsdecode(row["source"])),
+        source=address_of(os.fsdecode(row["source"])),
         branch=row["branch"],
         created_at=row["created_at"],
         last_attempt=row["last_attempt"],
@@ -313,9 +355,16 @@ def _name_taken(repo: Repo) -> Conflict:
     )
 
 
-def _folder_name(location: Path) -> str:
-    name = location.parent.name if location.name == ".git" else location.name
-    return display(name.removesuffix(".git"))[:_LONGEST_NAME]
+def _fitting(source: Address, settings: RepoSettings) -> RepoSettings:
+    """Return *settings*; raise `InvalidInput` for those that cannot be for what is at *source*."""
+    if settings.watch and isinstance(source, Remote):
+        raise InvalidInput("A repository on another machine cannot be watched.", remedy="Give it a schedule instead.")
+    return checked(settings)
+
+
+def _folder_name(location: Address) -> str:
+    name = location.parent.name if isinstance(location, Path) and location.name == ".git" else location.name
+    return display(name.removesuffix(".git").removesuffix(".bundle"))[:_LONGEST_NAME]
 
 
 def _checked_name(name: str) -> str:

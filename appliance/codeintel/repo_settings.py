@@ -11,6 +11,8 @@ from appliance.jobs.schedule import hours_of, schedule_of
 
 _MOST_PATTERNS: Final = 200
 _LONGEST_PATTERN: Final = 300
+_MOST_MB: Final = 1_000_000
+_FILE: Final = re.compile(r"/[^\x00-\x1f\x7f\"]{1,1000}")
 _PATTERN: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{_LONGEST_PATTERN}}}")
 
 
@@ -19,7 +21,9 @@ class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     ``branches`` are patterns of branches (and, as ``refs/tags/v*``, tags) that are kept indexed beside its own; ``*`` fits
     any characters. ``include`` and ``exclude`` are patterns of paths as .gitignore has them. It is indexed by the
-    ``schedule`` and, with ``watch``, when its files or refs change; neither within the ``quiet`` hours.
+    ``schedule`` and, with ``watch``, when its files or refs change; neither within the ``quiet`` hours. One on another
+    machine is reached with the ssh key in ``key_file``, or the ``user:token`` in ``credentials_file``, and only where its
+    host key is in ``known_hosts`` or its certificate by an authority in ``ca_file``; at most ``max_mb`` of it are fetched.
     """
 
     branches: tuple[str, ...] = ()
@@ -28,6 +32,11 @@ class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     schedule: str = ""
     quiet: str = ""
     watch: bool = False
+    key_file: str = ""
+    known_hosts: str = ""
+    ca_file: str = ""
+    credentials_file: str = ""
+    max_mb: int = 4000
 
     @property
     def selection(self) -> bytes:
@@ -48,6 +57,12 @@ def checked(settings: RepoSettings) -> RepoSettings:
                 shown = display(pattern[:40])
                 remedy = f"Patterns have 1 to {_LONGEST_PATTERN} characters, and no control characters."
                 raise InvalidInput(f"{shown!r} is no pattern of {name}.", remedy=remedy)
+    for name in ("key_file", "known_hosts", "ca_file", "credentials_file"):
+        path = str(getattr(settings, name))
+        if path and (not _FILE.fullmatch(path) or not _is_text(path)):
+            raise InvalidInput(f"{display(path[:80])!r} is no path for {name}.", remedy="Give an absolute one.")
+    if not 1 <= settings.max_mb <= _MOST_MB:
+        raise InvalidInput("A repository may have 1 to 1,000,000 MB.", limit=_MOST_MB)
     schedule_of(settings.schedule)
     hours_of(settings.quiet)
     return settings

@@ -7,6 +7,7 @@ from typing import Final
 from appliance.base.budget import Deadline
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Scope
+from appliance.codeintel.source.opening import is_fetched
 from appliance.errors import NotFound, Stale
 from appliance.ids import JobId
 from appliance.services import Services
@@ -87,7 +88,7 @@ def _why_late(services: Services, repo: Repo, scope: Scope, demand: Demand, now:
         return "how far it is behind cannot be told"
     if demand.max_behind is not None and (behind or 0) > demand.max_behind:
         return f"{behind} behind{_fault(repo)}"
-    lag = 0.0 if behind == 0 else now - (repo.last_success or 0.0)
+    lag = 0.0 if behind == 0 and not is_fetched(repo.source) else now - (repo.last_success or 0.0)
     if demand.max_lag is not None and lag > demand.max_lag:
         return f"last current {lag:,.0f} s ago{_fault(repo)}"
     return ""

@@ -33,6 +33,7 @@ STATUSES: Final[Mapping[type[ApplianceError], int]] = {
     errors.Throttled: 429,
     errors.DeadlineExceeded: 504,
     errors.Cancelled: 503,
+    errors.RemoteError: 502,
     errors.HostUnfit: 503,
     errors.StorageFault: 500,
     errors.DiskFull: 507,
@@ -44,7 +45,8 @@ _CODES: Final = {400: "invalid_input", 401: "unauthenticated", 403: "forbidden",
                  405: "method_not_allowed", 408: "deadline_exceeded", 413: "limit_exceeded"}  # fmt: skip
 TITLES: Final = {400: "The request is not right", 401: "Not logged in", 403: "Not allowed", 404: "Not found",
                   405: "Method not allowed", 408: "The request came too slowly", 409: "Conflict", 413: "Too large",
-                  422: "The content is refused", 429: "Too many tries", 500: "An error of ours", 503: "Not available now",
+                  422: "The content is refused", 429: "Too many tries", 500: "An error of ours",
+                  502: "Another machine is in the way", 503: "Not available now",
                   504: "It took too long", 507: "The disk is full"}  # fmt: skip
 
 _RETRY_S: Final = 5

@@ -68,7 +68,7 @@ def test_a_first_index_that_somebody_stopped_stays_stopped(services: Services, t
 def test_a_repo_that_failed_is_asked_for_once_it_is_due_and_not_before(services: Services, tmp_path: Path) -> None:
     """A disk comes back, or is no longer full, without anybody at the console."""
     ill, well = add(services, tmp_path, "ill"), add(services, tmp_path, "well")
-    shutil.move(ill.source, tmp_path / "away")
+    shutil.move(Path(str(ill.source)), tmp_path / "away")
     services.index(ill.id)
     services.index(well.id)
     assert [attempt(services) for _ in range(3)] == ["ill", "well", None]
@@ -85,7 +85,7 @@ def test_a_repo_that_failed_is_asked_for_once_it_is_due_and_not_before(services:
     mend(due, again=False)
     assert [attempt(services) for _ in range(2)] == ["ill", None]
     assert services.registry.repo(ill.id).failures == 2
-    shutil.move(tmp_path / "away", ill.source)
+    shutil.move(tmp_path / "away", Path(str(ill.source)))
     mend(at(services, services.registry.repo(ill.id).next_attempt), again=False)
     assert [attempt(services) for _ in range(2)] == ["ill", None]
     assert services.registry.repo(ill.id).failures == 0

@@ -129,7 +129,7 @@ def test_what_cannot_be_watched_is_looked_at_now_and_then_and_says_why(services:
         assert "more than 40 folders" in how["large"]
         (large / "d1" / "b.py").write_text("b = 1\n")
         until(lambda: "d1/b.py" in paths(services, repo))
-        shutil.rmtree(small.source)
+        shutil.rmtree(Path(str(small.source)))
     assert services.generations.published(small.id).info.files == 1
 
 

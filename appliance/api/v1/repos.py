@@ -24,6 +24,7 @@ from appliance.base.paths import display, shown
 from appliance.codeintel.citations import split_lines
 from appliance.codeintel.registry import Project, Repo
 from appliance.codeintel.repo_settings import RepoSettings
+from appliance.codeintel.source.address import address_of
 from appliance.errors import ApplianceError, InvalidInput, NotFound
 from appliance.ids import CommitId
 from appliance.services import Services
@@ -58,12 +59,13 @@ class RepoController(Controller):
     )
     def add(self, data: JSONBody[RepoIn], services: Wired) -> RepoOut:
         """Add the repository once it is known that it can be read, and queue its first index."""
-        if not data.path.startswith("/"):
+        source = address_of(data.path)
+        if isinstance(source, Path) and not source.is_absolute():
             raise InvalidInput("The path is not absolute.", remedy="Give the whole path of the repository.")
         project = _project(services, data.project)
         repo = services.registry.add_repo(
             project.id,
-            Path(data.path),
+            source,
             name=data.name,
             branch=data.branch,
             settings=data.settings.over(RepoSettings()),

@@ -122,9 +122,10 @@ class Indexer:
         self, repo: Repo, *, hint: Changed | None, progress: Progress, check: Check
     ) -> tuple[GenerationInfo, ApplianceError | None]:
         paths = self._paths.project(repo.project)
+        self._registry.fetch(repo, progress=progress, check=check)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
-            with self._sources.using(repo.id, repo.source, partial(self._registry.open, repo)) as source:
+            with self._sources.using(repo.id, self._registry.read_at(repo), partial(self._registry.open, repo)) as source:
                 check()
                 progress("list", 0, None)
                 snapshot = source.snapshot(repo.branch, hint=hint)

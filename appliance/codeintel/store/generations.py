@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import msgspec
 
@@ -14,6 +13,7 @@ from appliance.base.clock import Clock
 from appliance.base.paths import DataPaths, display
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Freshness
+from appliance.codeintel.source.address import Address
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore, Published
 from appliance.codeintel.store.generation import Generation
@@ -41,7 +41,7 @@ class _Opened:
     """A source, and what it was opened for: with another location, or a newer generation, it may be of another kind."""
 
     source: Source
-    location: Path
+    location: Address
     generation: GenerationId | None
 
 

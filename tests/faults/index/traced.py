@@ -16,7 +16,7 @@ def main() -> None:
     (repo,) = bench.registry.repos()
     bench.index(repo)
     bench.fill(repo, FakeEmbedder())
-    commit(repo.source, {"m3.py": "def changed(): pass\n", "m4.py": None})
+    commit(Path(str(repo.source)), {"m3.py": "def changed(): pass\n", "m4.py": None})
     bench.index(repo)
     bench.fill(repo, FakeEmbedder())
     bench.close()

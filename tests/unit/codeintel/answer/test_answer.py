@@ -182,7 +182,7 @@ def test_the_answer_says_how_long_each_step_took_and_which_commit_it_speaks_of(s
 
 def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warning(own_shop: Shop) -> None:
     repo = own_shop.make("gone")
-    shutil.rmtree(repo.source)
+    shutil.rmtree(own_shop.folder / "gone")
     _, answer = ask(own_shop, ScriptedChat(said(GOOD)), scope=own_shop.scope)
     assert answer.evidence
     assert not any(citation.span.verified for citation in answer.evidence)
@@ -191,12 +191,12 @@ def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warnin
 
 def test_a_commit_that_was_rewritten_away_leaves_unverified_citations(own_shop: Shop) -> None:
     repo = own_shop.make("rewritten")
-    git(repo.source, "checkout", "-q", "--orphan", "other")
-    git(repo.source, "rm", "-rfq", ".")
-    git(repo.source, "commit", "-q", "--allow-empty", "-m", "new start")
-    git(repo.source, "branch", "-D", "main")
-    git(repo.source, "reflog", "expire", "--expire=now", "--all")
-    git(repo.source, "gc", "-q", "--prune=now")
+    git(own_shop.folder / "rewritten", "checkout", "-q", "--orphan", "other")
+    git(own_shop.folder / "rewritten", "rm", "-rfq", ".")
+    git(own_shop.folder / "rewritten", "commit", "-q", "--allow-empty", "-m", "new start")
+    git(own_shop.folder / "rewritten", "branch", "-D", "main")
+    git(own_shop.folder / "rewritten", "reflog", "expire", "--expire=now", "--all")
+    git(own_shop.folder / "rewritten", "gc", "-q", "--prune=now")
     _, answer = ask(own_shop, None, scope=own_shop.scope)
     assert not any(citation.span.verified for citation in answer.evidence)
     assert answer.warnings
