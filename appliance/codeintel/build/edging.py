@@ -3,14 +3,20 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from appliance.codeintel.build.places import Part, Places
 from appliance.codeintel.build.rows import Rows
+from appliance.codeintel.facts import Reference
 from appliance.codeintel.resolve.bindings import Bindings, Named, Target
 from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
+from appliance.codeintel.resolve.mentions import Mentioned
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.tested import files_named_for, named_for, words_of
 from appliance.codeintel.resolve.uses import Use, Uses
 
+_REFERENCES: Final = msgspec.msgpack.Decoder(tuple[Reference, ...])
+_GUESSED: Final = 0.4  # a type known by its name alone
 _NAMED: Final = 0.8  # how surely a test is for what it is named for
 
 
@@ -23,7 +29,9 @@ class Edging:
         self._parts = parts
         self._places = places
         self._edges = Edges(solver)
-        self._uses = Uses(solver, Bindings(solver.values, places.defined))
+        bindings = Bindings(solver.values, places.defined)
+        self._uses = Uses(solver, bindings)
+        self._mentioned = None if any(part.flow.uses for part in parts) else Mentioned(solver.values, bindings)
         self._files = files_named_for([part.path for part in parts], [part.test for part in parts])
         self._seen: set[tuple[int, int]] = set()  # of the file at hand: target and line
         self._tested: set[tuple[int, int]] = set()
@@ -40,6 +48,8 @@ class Edging:
                 self._call(each, test=self._places.tested[each.caller])
             for use in self._uses.of(file, part.imports):
                 self._use(use, test=self._places.tested[use.source])
+            if self._mentioned is not None:
+                self._mentions(file, part, self._mentioned)
             if part.test:
                 self._named_for(file)
             self._rows.flush()
@@ -69,6 +79,16 @@ class Edging:
         self._rows.edge(target, source, use.line, kind=use.kind, how=use.how, confidence=use.confidence)
         if test and use.kind == "imports" and not self._places.in_test(use.target):
             self._subjects.setdefault(words_of(self._name(use.target)), target)
+
+    def _mentions(self, file: int, part: Part, mentioned: Mentioned) -> None:
+        """Write what the facts of *file* mention, where its flow does not say which names are read."""
+        for reference, meant, guessed in mentioned.of(file, part.imports, _REFERENCES.decode(part.references)):
+            target = self._places.target(meant)
+            source = part.first_symbol + reference.enclosing if reference.enclosing >= 0 else -1 - part.number
+            if target is not None and target != source and (target, reference.line) not in self._seen:
+                self._seen.add((target, reference.line))
+                how, sure = ("candidate", _GUESSED) if guessed else ("name", 1.0)
+                self._rows.edge(target, source, reference.line, kind="references", how=how, confidence=sure)
 
     def _named_for(self, file: int) -> None:
         """Write what the tests of *file*, and the file itself, are named for."""

@@ -20,16 +20,18 @@ from appliance.base.proc import ChildLimits
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
 from appliance.codeintel.build.edging import Edging
+from appliance.codeintel.build.naming import write_names
 from appliance.codeintel.build.places import Part, Places
 from appliance.codeintel.build.rows import Rows
 from appliance.codeintel.build.settings import read_settings
-from appliance.codeintel.resolve.families import FAMILIES, Family
+from appliance.codeintel.resolve.families import FAMILIES, FOLLOWED, Family
 from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIPE, GraphInfo
 from appliance.codeintel.store.kinds import FIRST_USE, HOW_NUMBERS, KINDS
 from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
+from appliance.errors import StoreCorrupt
 
 _DEEPEST: Final = 5_000  # frames; the most that was ever seen, in a chain of getters made for it, was 692
 Tell = Callable[[int, int], None]
@@ -51,6 +53,7 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
         db.executescript(GRAPH)
         rows, reading = Rows(db), _Reading(generation, flows, read_settings(folder))
         solved = [_bounded(rows, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
+        solved += _by_name(rows, reading)
         rows.finish(generation)
         db.executescript(GRAPH_INDEXES)
         info = _info(db, solved)
@@ -108,6 +111,15 @@ def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, t
         return _Solved(refused=family.languages[0])
 
 
+def _by_name(rows: Rows, reading: _Reading) -> list[_Solved]:
+    try:
+        write_names(rows, reading.generation, reading.flows, but=FOLLOWED)
+    except MemoryError:
+        rows.rollback()
+        return [_Solved(refused="other languages")]
+    return []
+
+
 def _solved(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
     found = list(_parts(reading, family.languages))
     parts = [part for part in found if part is not None]
@@ -121,17 +133,19 @@ def _parts(reading: _Reading, languages: Sequence[str]) -> Iterator[Part | None]
     """Yield the files of *languages*, None for one whose syntax could not be used."""
     marks = ",".join("?" * len(languages))
     listed = reading.generation.execute(
-        f"SELECT id, path, blob, hint, flags FROM files WHERE language IN ({marks}) ORDER BY path",  # noqa: S608 - marks alone
+        f"SELECT id, path, blob, hint, flags, first_symbol FROM files WHERE language IN ({marks}) ORDER BY path",  # noqa: S608 - marks alone
         tuple(languages),
     )
-    for number, path, blob, hint, flags in listed:
+    for number, path, blob, hint, flags, symbol in listed:
         flow = reading.flows.flow((blob, hint))
         if flow is None:
             yield None
             continue
         mentions = reading.flows.mentions((blob, hint))
-        imports = mentions.imports if mentions is not None else ()
-        yield Part(number, os.fsdecode(path), flow, imports, test=bool(flags & FileFlags.TEST))
+        if mentions is None:
+            raise StoreCorrupt("The facts of a listed file are missing.", remedy="Index the repository again.")
+        test = bool(flags & FileFlags.TEST)
+        yield Part(number, os.fsdecode(path), flow, mentions.imports, mentions.references, symbol, test)
 
 
 def main() -> int:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from appliance.codeintel.facts import Import
 from appliance.codeintel.flow import Flow
-from appliance.codeintel.resolve.bindings import Named, Target
+from appliance.codeintel.resolve.bindings import EXPORT, Named, Target
 from appliance.codeintel.resolve.values import Module
 
 _Definition = tuple[int, int, int]  # first line, last line, id
@@ -16,12 +18,14 @@ _Definition = tuple[int, int, int]  # first line, last line, id
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file that is followed: its number in the generation, its flow, and what it imports."""
+    """One file that is followed: its number in the generation, its flow, what it imports, and packed what it mentions."""
 
     number: int
     path: str
     flow: Flow
     imports: tuple[Import, ...]
+    references: msgspec.Raw
+    first_symbol: int
     test: bool
 
 
@@ -70,7 +74,7 @@ class Places:
                 return self.tested[target]
 
     def _of_name(self, scope: int, name: str) -> int | None:
-        plain = name.removeprefix("export ").partition("@")[0]
+        plain = name.removeprefix(EXPORT).partition("@")[0].removesuffix("()")
         return self._named.get((self.of[scope], plain)) if self.own[scope] else None
 
     def _definitions(self, generation: sqlite3.Connection, file: int) -> dict[str, list[_Definition]]:

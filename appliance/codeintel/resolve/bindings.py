@@ -53,6 +53,11 @@ class Bindings:
         scope, key = self._values.exported(file, name)
         return self.named(scope, key) or self._called(Module(file), name)
 
+    def within(self, unit: Package, name: str) -> tuple[Target, ...]:
+        """Return what *name* of *unit* stands for."""
+        scopes = self._values.declaring(unit, name)
+        return tuple(dict.fromkeys(target for scope in scopes for target in self.named(scope, name)))
+
     def member(self, holders: Iterable[Value], name: str) -> tuple[Target, ...]:
         """Return what *name* of any of *holders* stands for; nothing where that lies outside, or has no definition."""
         found: dict[Target, None] = {}
@@ -97,7 +102,7 @@ class Bindings:
             return None
         scope = self._values.first_scope[file] + term.a
         called = self._values.scope(scope).name
-        return scope if called in {_plain(name), name.removeprefix(EXPORT)} or name == "export default" else None
+        return scope if called in {_plain(name), name.removeprefix(EXPORT)} or name in {"export default", "new()"} else None
 
     def _followed(self, file: int, term: Term, name: str) -> Iterator[Target]:
         through = name.startswith(EXPORT)
@@ -158,4 +163,4 @@ class Bindings:
 
 
 def _plain(name: str) -> str:
-    return name.partition("@")[0]  # without the block that it is of
+    return name.partition("@")[0].removesuffix("()")  # without the block that it is of, and the mark of a method

@@ -163,6 +163,10 @@ class Evaluator:
             return self.name(self.first_scope[bringer], name)
         return frozenset((External(f"builtins.{name}"),)) if builtins else NOTHING
 
+    def declaring(self, unit: Package, name: str) -> Sequence[int]:  # noqa: ARG002 - for languages that have units
+        """Return the module scopes of *unit* that bind *name*."""
+        return ()
+
     def exported(self, file: int, name: str) -> tuple[int, str]:
         """Return the scope, and the name in it, where the module *file* keeps what others take from it as *name*."""
         return self.first_scope[file], name

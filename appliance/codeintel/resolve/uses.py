@@ -8,12 +8,14 @@ from appliance.codeintel.facts import Import
 from appliance.codeintel.flow import Op
 from appliance.codeintel.resolve.bindings import EXPORT, Bindings, Named, Target
 from appliance.codeintel.resolve.edges import How
+from appliance.codeintel.resolve.members import EXTENDS
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import Class, External, Function, Instance, Module, Package, Value
 
 UseKind = Literal["references", "imports", "inherits", "implements", "overrides", "defines"]
 _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
 _CANDIDATE: Final = 0.4
+_MOST_FILES: Final = 20  # of one unit
 _ALL: Final = frozenset({"*", ""})
 
 
@@ -43,6 +45,9 @@ class Uses:
         self._members: dict[str, list[Named]] = defaultdict(list)
         self._bound: set[str] = set()  # names that anything but a variable of a function has
         common = self._values.words.common
+        self._of_unit: dict[str, list[int]] = defaultdict(list)
+        for file, unit in enumerate(getattr(self._values.modules, "of", ())):
+            self._of_unit[unit].append(file)
         for number in range(len(self._values.scope_file)):
             scope = self._values.scope(number)
             if scope.kind != "lambda":
@@ -109,25 +114,31 @@ class Uses:
                 for path in [f"{each.module}.{name}" for name in names] or [each.module]:
                     yield Use(source, None, path, "imports", each.line, "name", 1.0)
                 continue
-            if isinstance(found, Module):
-                yield Use(source, found, "", "imports", each.line, "name", 1.0)
+            for module in self._files(found):
+                yield Use(source, module, "", "imports", each.line, "name", 1.0)
             for name in names:
                 yield from self._known(source, self._taken(file, found, name), "imports", each.line, "name")
 
     def _taken(self, file: int, module: Module | Package, name: str) -> tuple[Target, ...]:
-        found = self._bindings.taken(module.file, name) if isinstance(module, Module) else ()
+        taken = self._bindings.taken(module.file, name) if isinstance(module, Module) else ()
+        found = taken or (self._bindings.within(module, name) if isinstance(module, Package) else ())
         below = None if found else self._values.modules.below(module, name, importer=file)
         return (below,) if isinstance(below, Module) else found
+
+    def _files(self, found: Module | Package) -> Sequence[Module]:
+        """Return the files that an import reads: those of a unit, if they are not too many to say anything."""
+        files = [found.file] if isinstance(found, Module) else self._of_unit.get(found.name, ())
+        return [Module(file) for file in files] if len(files) <= _MOST_FILES else ()
 
     def _classes(self, file: int) -> Iterator[Use]:
         first = self._values.first_scope[file]
         for number, scope in enumerate(self._flows[file].scopes, start=first):
             if scope.kind == "class":
-                bases = scope.bases["extends" in scope.marks :]  # the first is what it adds to
+                bases = scope.bases[EXTENDS in scope.marks :]  # the first is what it adds to
                 for whole in self._values.whole(number):
                     yield from self._based(file, whole, bases, "inherits")
                     yield from self._based(file, whole, scope.promises, "implements")
-                yield from self._replaced(file, number)
+                    yield from self._replaced(file, number, whole, (*bases, *scope.promises))
             for each in self._values.defined_by(number):
                 if isinstance(each, Function):
                     yield Use(each.scope, number, "", "defines", self._values.scope(each.scope).line, "name", 1.0)
@@ -141,11 +152,11 @@ class Uses:
             elif isinstance(value, External):
                 yield Use(number, None, value.path, kind, line, "name", 1.0)
 
-    def _replaced(self, file: int, number: int) -> Iterator[Use]:
-        """Yield the members of bases that the methods of class *number* replace, or say how to do."""
+    def _replaced(self, file: int, number: int, whole: int, named: Sequence[int]) -> Iterator[Use]:
+        """Yield the members of bases of *whole*, and of what is *named*, that methods in the class *number* replace."""
         scope = self._values.scope(number)
-        above = [each for each in self._values.classes.order(number)[1:] if isinstance(each, int)]
-        for base in scope.promises:
+        above = [each for each in self._values.classes.order(whole)[1:] if isinstance(each, int)]
+        for base in named:
             above += [each.scope for each in self._values.of(file, base) if isinstance(each, Class)]
         for name in (each for each in scope.names if above and self._values.replaceable(number, each)):
             for method in (each for each in self._bindings.named(number, name) if isinstance(each, int)):

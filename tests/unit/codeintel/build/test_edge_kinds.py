@@ -306,6 +306,7 @@ CPP_EDGES = {
     "defines 5 src/shape.cpp:draw.Shape.twice -> include/shape.h:draw.Shape.twice",
     "defines 8 src/shape.cpp:draw.total#2 -> include/shape.h:draw.total",
     "defines 2 src/other.cpp:Other.area -> src/square.h:Other.area",
+    "references 2 tests/test_shape.cpp:test_total -> src/square.h:Square",
     "tests 2 tests/test_shape.cpp:test_total -> src/square.h:Square.area",
     "tests 2 tests/test_shape.cpp:test_total -> include/shape.h:draw.Shape.~Shape",
     "tests 2 tests/test_shape.cpp:test_total -> src/shape.cpp:draw.total#2",
@@ -318,7 +319,7 @@ LANGUAGES = {
 NONE = {
     "python": {"implements", "defines"},
     "typescript": {"defines"},
-    "cpp": {"implements", "references"},
+    "cpp": {"implements"},
 }  # kinds that a language has not, or of which nothing is known
 CANDIDATES: dict[str, set[str]] = {
     "cpp": set(),
