@@ -9,6 +9,7 @@ from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Check, Embedder, Progress
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.repo_settings import RepoSettings
+from appliance.codeintel.source.address import address_of
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.generations import Generations
@@ -70,6 +71,12 @@ class IndexBench:
         known = {p.name: p.id for p in self.registry.projects()}
         identity = known.get(project) or self.registry.add_project(project).id
         return self.registry.add_repo(identity, source, name=name, branch=branch, settings=settings)
+
+    def add_remote(self, address: str, settings: RepoSettings) -> Repo:
+        """Add the repository at *address* on another machine to the project ``default``."""
+        known = {p.name: p.id for p in self.registry.projects()}
+        identity = known.get("default") or self.registry.add_project("default").id
+        return self.registry.add_repo(identity, address_of(address), settings=settings)
 
     def index(self, repo: Repo, *, progress: Progress = silent, check: Check = go_on) -> GenerationInfo:
         return self.indexer.index(repo.id, progress=progress, check=check)
