@@ -18,7 +18,8 @@ from appliance.codeintel.resolve.words import C as C_WORDS
 
 _PLACES: Final = {"first": "int:0", "second": "int:1"}
 _QUIET: Final = frozenset({"~", "new()"})
-_MOST_ALIKE: Final = 3  # definitions that are as near as one another
+_MOST_ALIKE: Final = 3  # definitions that are as near as one another; more say nothing of any
+_MOST_DECLARED: Final = 24  # and of those that know the header which declares them: one for each system, say
 LIBRARY: Final = frozenset({
     "abort", "abs", "accept", "access", "atexit", "atof", "atoi", "atol", "bind", "bsearch", "calloc", "close",
     "connect", "dup", "dup2", "errno", "exit", "fclose", "fcntl", "feof", "fflush", "fgets", "fopen", "fork",
@@ -66,7 +67,13 @@ class C(TypedEvaluator):
         if not builtins:
             return NOTHING
         below = self._files.below(Package(""), name, importer=file)
+        if below is None and name not in LIBRARY and self._has_many(name):
+            return NOTHING
         return frozenset((below or External(name.removeprefix(TAG)),))
+
+    def _has_many(self, name: str) -> bool:
+        """Return whether several files define *name* for others: which one is meant is not told, but none outside is."""
+        return any(self._has_linkage(scope, name) for scope in self.declaring(Package(""), name)[:_MOST_DECLARED])
 
     def _is_cpp(self, file: int) -> bool:
         return CPP in self.flows[file].scopes[0].marks
@@ -128,7 +135,9 @@ class C(TypedEvaluator):
         headers = {self.scope_file[each] for each in near}
         telling = [number for number in linked if headers & self._files.seen(number).keys()]
         nearest = self._files.nearest(file, telling or linked)
-        found = self._held([outer[number] for number in nearest[:_MOST_ALIKE]], name)
+        if len(nearest) > (_MOST_DECLARED if telling else _MOST_ALIKE):
+            return NOTHING
+        found = self._held([outer[number] for number in nearest], name)
         return frozenset(each for each in found if self._is_linked(each))
 
     def _expanded(self, file: int, others: Sequence[int], name: str) -> Values:

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
 from appliance.codeintel.resolve.families import C
 from tests.support.graphs import calls, edges, solved
 
@@ -124,6 +125,15 @@ LINKED = {
         },
         "m.c.h -> b/k.c.k",
     ),
+    "a definition for each system": (
+        {"m.c": '#include "n.h"\nvoid h() { k(); }', "n.h": "void k();"}
+        | {f"sys{n}.c": '#include "n.h"\nvoid k() {}' for n in range(5)},
+        ", ".join(f"m.c.h -> sys{n}.c.k" for n in range(5)),
+    ),
+    "too many programs that each have one": (
+        {"m.c": "void h() { k(); }"} | {f"{n}/n.c": "void k() {}" for n in range(5)},
+        "",
+    ),
     "what is declared and not there": ({"m.c": '#include "n.h"\nvoid h() { k(); }', "n.h": "void k();"}, "m.c.h -> n.h.k"),
     "a variable of another file": (
         {"m.c": "extern void (*v)(); void h() { v(); }", "n.c": "void (*v)(); void k() {} void i() { v = k; }"},
@@ -147,6 +157,13 @@ LINKED = {
         "m.cc.n.h -> n.hpp.n.k",
     ),
 }
+
+
+def test_which_of_too_many_is_meant_is_not_told_and_none_outside() -> None:
+    solver = solved({"m.c": "void h() { k(); l(); }"} | {f"{n}/n.c": "void k() {}" for n in range(5)}, C)
+    found = list(Edges(solver).of(solver.values.modules.dotted.index("m.c")))
+    assert [each.name for each in found if isinstance(each, Unresolved)] == ["k"]
+    assert [each.external for each in found if isinstance(each, Edge)] == ["l"]
 
 
 @pytest.mark.parametrize("claim", LINKED)
