@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from appliance.base.sqlite import store_errors
 from appliance.codeintel.build.assembly import Assembly, Counts, Start
 from appliance.codeintel.build.changes import Changes
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.store.added import add_postings
+from appliance.codeintel.store.added import Posting, add_postings, postings
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.layers import PATCH_NAME
@@ -30,6 +30,7 @@ from appliance.errors import StorageFault
 
 _OWN: Final = frozenset({PATCH_NAME, STAGING_NAME})  # of each generation
 _VECTORS: Final = "vectors-"
+_ROWS: Final = 200_000  # written at once
 
 
 def link(over: Path, folder: Path, *, also: Sequence[str]) -> None:
@@ -69,7 +70,7 @@ def lay(
         if over.info.patches:
             shutil.copyfile(over.folder / PATCH_NAME, path)
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-32000"):
                 db.execute(f"PRAGMA {pragma}")
             if not over.info.patches:
                 db.executescript(PATCH)
@@ -97,20 +98,27 @@ def _add(
     packed: Callable[[str], bytes] = (lambda _: b"") if latent is None else latent.packed
     with closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=_silent, start=start)) as assembly:
         texts: list[tuple[str, bytes]] = []
+        rows: list[Posting] = []
         for document, whole in with_files(assembly.documents()):
             texts.append((document.tokens, packed(document.tokens)))
-            fields = (document.tokens, document.names, document.path, document.signature, document.doc)
-            add_postings(db, whole=False, document=document.chunk, texts=fields)
-            if whole:
-                _add_file(db, whole)
+            rows += _of_chunk(document)
+            rows += _of_file(whole) if whole else ()
+            if len(rows) > _ROWS:
+                add_postings(db, rows)
+        add_postings(db, rows)
         _add_chunks(db, assembly, start.chunk, texts)
         return assembly.counts()
 
 
-def _add_file(db: sqlite3.Connection, documents: Sequence[LexicalDoc]) -> None:
+def _of_chunk(document: LexicalDoc) -> Iterator[Posting]:
+    fields = (document.tokens, document.names, document.path, document.signature, document.doc)
+    return postings(whole=False, document=document.chunk, texts=fields)
+
+
+def _of_file(documents: Sequence[LexicalDoc]) -> Iterator[Posting]:
     last = documents[-1]
     fields = (" ".join(each.tokens for each in documents), distinct_names(documents), last.path)
-    add_postings(db, whole=True, document=last.file, texts=fields)
+    return postings(whole=True, document=last.file, texts=fields)
 
 
 def _add_chunks(db: sqlite3.Connection, assembly: Assembly, first: int, texts: Sequence[tuple[str, bytes]]) -> None:

@@ -11,7 +11,7 @@ from appliance.base.sqlite import store_errors
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.source.base import Source
-from appliance.codeintel.store.layers import open_tables
+from appliance.codeintel.store.layers import is_patched, open_tables
 from appliance.codeintel.store.text import held_texts, text_file, text_files, write_text
 from appliance.ids import BlobId
 
@@ -29,7 +29,8 @@ def keep_text(folder: Path, source: Source, *, progress: Progress, check: Check)
     known = text_files(folder)
     kept = known if len(known) < _MOST_FILES else known[:1]
     held = {blob for path in kept for blob in held_texts(path)}
-    missing = [blob for blob in _blobs(folder) if blob not in held]
+    blobs = _added(folder) if kept == known and is_patched(folder) else _blobs(folder)
+    missing = [blob for blob in blobs if blob not in held]
     if not missing:
         return 0
     with storage_errors(folder):
@@ -41,8 +42,17 @@ def keep_text(folder: Path, source: Source, *, progress: Progress, check: Check)
 
 def _blobs(folder: Path) -> list[BlobId]:
     """Return every blob once, in the order of the files that it stands at."""
+    return _asked(folder, "SELECT blob FROM files ORDER BY id")
+
+
+def _added(folder: Path) -> list[BlobId]:
+    """Return the blobs of the files that the patch in *folder* adds: the others' texts were kept with what is below."""
+    return _asked(folder, "SELECT blob FROM patch.files WHERE id NOT IN (SELECT file FROM dead) ORDER BY id")
+
+
+def _asked(folder: Path, query: str) -> list[BlobId]:
     with closing(open_tables(folder)) as conn, store_errors(folder):
-        rows: list[sqlite3.Row] = conn.execute("SELECT blob FROM files ORDER BY id").fetchall()
+        rows: list[sqlite3.Row] = conn.execute(query).fetchall()
     return list(dict.fromkeys(BlobId(row[0]) for row in rows))
 
 

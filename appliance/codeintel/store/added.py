@@ -6,7 +6,7 @@ words are those of the index below, so that scores can be compared; what died in
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,14 +36,23 @@ class Statistics:
     mean: Mapping[str, float]
 
 
-def add_postings(conn: sqlite3.Connection, *, whole: bool, document: int, texts: Sequence[str]) -> None:
-    """Write what stands in *document*: a text of search tokens for each field, in the order of the fields."""
-    rows: list[tuple[int, str, int, int, int, int]] = []
+Posting = tuple[int, str, int, int, int, int]
+"""Whole or not, token, document, field, times, length: a row of the table, in the order of its key."""
+
+
+def postings(*, whole: bool, document: int, texts: Sequence[str]) -> Iterator[Posting]:
+    """Yield what stands in *document*: a text of search tokens for each field, in the order of the fields."""
     for field, text in enumerate(texts):
         tokens = text.split()
-        counts = Counter(tokens)
-        rows += [(int(whole), token, document, field, times, len(tokens)) for token, times in counts.items()]
+        for token, times in Counter(tokens).items():
+            yield int(whole), token, document, field, times, len(tokens)
+
+
+def add_postings(conn: sqlite3.Connection, rows: list[Posting]) -> None:
+    """Write *rows*, in the order that the table keeps them in, which is several times faster, and leave none."""
+    rows.sort()
     conn.executemany("INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)", rows)
+    rows.clear()
 
 
 class Added:

@@ -11,6 +11,7 @@ import zlib
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -118,12 +119,18 @@ class TextIndex:
     def __init__(self, folder: Path, blobs: Sequence[BlobId], *, unpacked: Unpacked) -> None:
         self._parts = [_Part(path, unpacked) for path in text_files(folder)]
         self._bases = [0]
-        numbers: dict[str, int] = {}
         for part in self._parts:
-            for number, blob in enumerate(part.blobs, start=self._bases[-1]):
-                numbers.setdefault(blob, number)
             self._bases.append(self._bases[-1] + len(part.blobs))
-        self.of_file: Numbers = np.fromiter((numbers.get(blob, -1) for blob in blobs), np.int64, len(blobs))
+        self._blobs = blobs
+
+    @cached_property
+    def of_file(self) -> Numbers:
+        """The number of each file's text, -1 where there is none; told when it is first asked for."""
+        numbers: dict[str, int] = {}
+        for part, base in zip(self._parts, self._bases[:-1], strict=True):
+            for number, blob in enumerate(part.blobs, start=base):
+                numbers.setdefault(blob, number)
+        return np.fromiter((numbers.get(blob, -1) for blob in self._blobs), np.int64, len(self._blobs))
 
     def __len__(self) -> int:
         """Return how many texts there are, of files that are no more too."""
