@@ -82,9 +82,16 @@ class Patcher:
     def patch(self, work: Work, *, progress: Progress, check: Check) -> GenerationInfo | None:
         """Publish what *work* says as a patch over what is published, and return what it holds.
 
-        Return None where only the whole can be built: nothing is published, or it is of another make, or worn out, or too
-        much changed, or what changed cannot be told for sure.
+        Return None where only the whole can be built: nothing is published, or it is of another make, damaged or worn out,
+        or too much changed, or what changed cannot be told for sure.
         """
+        try:
+            return self._patch(work, progress=progress, check=check)
+        except StoreCorrupt as exc:
+            _log.warning("index.not_patched", repo=work.repo.id, reason=exc.message)
+            return None
+
+    def _patch(self, work: Work, *, progress: Progress, check: Check) -> GenerationInfo | None:
         over = self._over(work)
         if over is None:
             return None
@@ -107,18 +114,15 @@ class Patcher:
         now = store.published(repo, work.branch) or store.published(repo)
         if now is None or _made(store.recipe(now.folder)) != _made(work.recipe):
             return None
-        try:
-            generation = self._opened(work, now)
-        except StoreCorrupt:
-            return None
+        generation = self._opened(work, now)
         return None if "unsafe-path" in generation.info.left_out or generation.lacks_blobs() else generation
 
     def _opened(self, work: Work, now: Published) -> Generation:
         folder, info = work.store.paths.generations / now.folder, work.store.info(now.generation)
         held = self._held.get((info.repo, work.branch))
-        if held is None or held.folder != folder:
-            return Generation(folder, info, like=held)
-        return held.with_vectors(None, info=info)
+        if held is not None and held.folder == folder and held.is_intact():
+            return held.with_vectors(None, info=info)
+        return Generation(folder, info, like=held)
 
     def _changes(self, work: Work, over: Generation, tables: sqlite3.Connection) -> Changes | None:
         most = max(_FEW, int(len(over.files) * _MOST_SHARE))

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISDIR
 
 import msgspec
 import numpy as np
@@ -33,6 +34,7 @@ from appliance.errors import StoreCorrupt
 from appliance.ids import CommitId, GenerationId, RepoId
 
 _REMEDY = "Index the repository again."
+_Key = tuple[tuple[int, ...], ...]
 
 
 class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,16 +73,16 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """The lowest layer of a generation, which the patches over it share. ``key`` tells it from others while it is open."""
+    """The lowest layer of a generation, which the patches over it share. ``key`` tells it from others, and if damaged."""
 
-    key: tuple[int, int]
+    key: _Key
     files: Files
     chunks: Chunks
     lexical: LexicalIndex
     latent: LatentSpace | None
 
     @classmethod
-    def load(cls, folder: Path, conn: sqlite3.Connection, key: tuple[int, int]) -> "_Below":
+    def load(cls, folder: Path, conn: sqlite3.Connection, key: _Key) -> "_Below":
         chunks = Chunks.load(folder)
         files = Files.load(conn, chunks=len(chunks.file))
         return cls(key, files, chunks, LexicalIndex.open(folder / "lexical"), LatentSpace.open(folder / "latent"))
@@ -162,6 +164,10 @@ class Generation:
             )
             return int(conn.execute(query, (patch,)).fetchone()[0])
 
+    def is_intact(self) -> bool:
+        """Return whether the files of the lowest layer look as they did when they were read."""
+        return _key(self.folder) == self._below.key
+
     def chunk_symbol(self, chunk: int) -> SymbolRow | None:
         """Return the innermost definition that holds *chunk*, or None for text at the top level."""
         number = int(self.chunk_symbol_id[chunk])
@@ -208,9 +214,11 @@ class Generation:
         return [LeftOut(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
 
 
-def _key(folder: Path) -> tuple[int, int]:
+def _key(folder: Path) -> _Key:
+    """Return how the files of the lowest layer look: another one's, or damaged ones, look otherwise."""
+    paths = [folder / WHOLE_NAME, *sorted(folder.glob("*.npy")), *sorted(folder.glob("l*/**/*"))]
     try:
-        status = (folder / WHOLE_NAME).stat()
+        looks = [path.stat() for path in paths]
     except OSError as exc:
         raise StoreCorrupt(f"The generation in {folder} cannot be opened.", remedy=_REMEDY) from exc
-    return status.st_dev, status.st_ino
+    return tuple((look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns) for look in looks if not S_ISDIR(look.st_mode))

@@ -143,16 +143,17 @@ def test_most_of_a_repository_is_built_whole(bench: IndexBench, tmp_path: Path) 
     assert patched(bench, repo) == 0
 
 
-def test_a_damaged_patch_is_told_and_built_whole(bench: IndexBench, repo: Repo, source: Path) -> None:
+@pytest.mark.parametrize("damaged", [PATCH_NAME, "generation.db", "chunk_file.npy", "lexical/chunks/meta.json"])
+def test_nothing_is_laid_over_what_is_damaged(bench: IndexBench, repo: Repo, source: Path, damaged: str) -> None:
+    """It would be linked to for ever, and each patch be damaged as the one before."""
     commit(source, {"pkg/m1.py": "def once():\n    pass\n"})
     assert patched(bench, repo) == 1
-    place = bench.generation(repo).folder / PATCH_NAME
-    place.unlink()
-    place.write_bytes(b"no database, though as long as one may be" * 200)
+    place = bench.generation(repo).folder / damaged
+    place.write_bytes(b"nothing that can be read, though as long as it may be" * 200)
     bench.generations.forget(repo.id)
     with pytest.raises(StoreCorrupt):
         bench.generation(repo)
-    bench.indexer.close()
+    commit(source, {"pkg/m1.py": "def twice():\n    pass\n"})
     assert patched(bench, repo) == 0
     assert len(bench.generation(repo).files) == 20
 
