@@ -70,6 +70,8 @@ class GraphBuilder:
             made = msgspec.structs.replace(made, patch=patches)
             if store.publish_graph(published.folder, made):
                 _log.info("graph.published", repo=repo.id, generation=published.generation, edges=made.edges)
+                if _published(store, repo, branch) == published:  # also where the program that made it is of another version
+                    return made
 
     def _follow(self, generation: Generation, store: CodeStore, source: Source, *, progress: Progress, check: Check) -> bool:
         """Find the flows of blobs of *generation* that have none yet; return whether there were any.

@@ -10,61 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.build import grapher
+from appliance.codeintel.build import grapher, graphing
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.settings import SETTINGS
-from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.query.structure import answer
-from appliance.codeintel.questions import classify
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.code import CodeStore
-from appliance.codeintel.store.generations import Generations
-from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
+from appliance.codeintel.store.graph import GRAPH_NAME, GRAPH_RECIPE
 from appliance.config import Index
 from appliance.errors import Cancelled, NotFound, StoreCorrupt
+from tests.support.graphing import CODE, Graphs
 from tests.support.indexing import IndexBench, go_on, silent
 from tests.support.repos import commit, make_repo
 
-PRICES = """
-import json
-
-class Price:
-    def __init__(self, net):
-        self.net = net
-
-    def total(self):
-        return gross(self.net)
-
-    def text(self):
-        return json.dumps(self.total())
-
-def gross(net):
-    return net
-
-def gross(net):
-    return net * 2
-"""
-CART = """
-from shop.prices import Price, gross
-
-def add(price, other):
-    gross(1); gross(2)
-    price.total()
-    other.vanish()
-    return Price(3)
-
-last = add(Price(1), None)
-"""
-TEST = """
-from shop.cart import add
-from shop.prices import gross
-
-def test_add():
-    add(gross(1), 2)
-"""
 MAIN = """
 import { total } from '@shop/core'
 import { help } from '~/help'
@@ -75,37 +35,6 @@ export function main() {
   z()
 }
 """
-CODE: dict[str, bytes | str | None] = {
-    "shop/prices.py": PRICES.lstrip(),
-    "shop/cart.py": CART.lstrip(),
-    "tests/test_cart.py": TEST.lstrip(),
-    "web/cart.ts": "import { gross } from './prices'\n\nexport function show(net: number) {\n  return gross(net)\n}\n",
-    "web/prices.ts": "export function gross(net: number) {\n  return net * 2\n}\n",
-    "cmd/main.lua": "-- Starts.\n\nfunction Start() Start() end\n",
-    "broken.py": "def half(:\n    gross(\n\ndef whole():\n    pass\n",
-}
-
-
-class Graphs:
-    """A bench that makes graphs and asks them."""
-
-    def __init__(self, bench: IndexBench) -> None:
-        self.bench = bench
-        self.builder = GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits)
-        self.generations = Generations(bench.registry, paths=bench.paths, clock=bench.clock)
-
-    def build(self, repo: Repo) -> GraphInfo:
-        return self.builder.build(repo.id, progress=silent, check=lambda: None)
-
-    def ask(self, repo: Repo, question: str) -> StructureAnswer:
-        query = classify(question)
-        assert query is not None
-        found = answer(query, code=[Code(self.generations.published(repo.id), repo.name)])
-        assert found is not None
-        return found
-
-    def said(self, repo: Repo, question: str) -> list[str]:
-        return [sentence.text for sentence in self.ask(repo, question).sentences]
 
 
 @pytest.fixture
@@ -296,7 +225,7 @@ def test_of_a_language_that_is_not_followed_the_answer_says_so(graphs: Graphs, r
     ]
 
 
-def test_readers_get_the_graph_when_it_is_there_and_the_next_generation_its_own(
+def test_readers_get_the_graph_when_it_is_there_and_keep_it_until_the_next_generation_has_its_own(
     graphs: Graphs, repo: Repo, tmp_path: Path
 ) -> None:
     before = graphs.generations.published(repo.id)
@@ -306,7 +235,9 @@ def test_readers_get_the_graph_when_it_is_there_and_the_next_generation_its_own(
     assert graphs.build(repo) == first, "it is not made twice"
     commit(tmp_path / "repo", {"shop/more.py": "from shop.prices import gross\ngross(9)\n"}, "more")
     graphs.bench.index(repo)
-    assert graphs.generations.published(repo.id).graph is None
+    older = graphs.generations.published(repo.id).graph
+    assert older is not None
+    assert (older.info.edges, older.info.changed) == (first.edges, 1)
     assert graphs.build(repo).edges == first.edges + 1
     assert "The top level of shop/more.py calls it, at shop/more.py:2." in graphs.said(repo, "who calls gross")
 
@@ -375,6 +306,13 @@ def test_a_class_with_a_constructor_is_called_where_one_is_made_in_typescript_to
         "`Cart` (class, cart.ts:1) is called at 1 place by 1 caller.",
         "`make` calls it at cart.ts:5.",
     ]
+
+
+def test_a_program_of_another_version_makes_a_graph_once(
+    graphs: Graphs, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphing, "GRAPH_RECIPE", "another")
+    assert graphs.build(repo).recipe == GRAPH_RECIPE
 
 
 def test_one_that_is_stopped_leaves_nothing_behind(graphs: Graphs, repo: Repo) -> None:
