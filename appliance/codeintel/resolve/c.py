@@ -133,7 +133,7 @@ class C(TypedEvaluator):
         outer = {self.scope_file[each]: each for each in others if name not in self.scope(each).marks}
         linked = [number for number, scope in outer.items() if self._has_linkage(scope, name)]
         headers = {self.scope_file[each] for each in near}
-        telling = [number for number in linked if headers & self._files.seen(number).keys()]
+        telling = [number for number in linked if headers & self._files.seen(number)]
         nearest = self._files.nearest(file, telling or linked)
         if len(nearest) > (_MOST_DECLARED if telling else _MOST_ALIKE):
             return NOTHING
@@ -172,7 +172,10 @@ class C(TypedEvaluator):
 
     def _of_namespace(self, file: int, unit: str, name: str) -> Values:
         found = self._visible(file, unit, name) or self.attribute(Package(unit), name)
-        return found or (NOTHING if name.startswith(TAG) else self._visible(file, unit, TAG + name))
+        found = found or (NOTHING if name.startswith(TAG) else self._visible(file, unit, TAG + name))
+        if found or self.declaring(Package(unit), name) or self.declaring(Package(unit), TAG + name):
+            return found
+        return frozenset((External(f"{unit}.{name.removeprefix(TAG)}"),))  # a namespace that goes on outside, as ``std``
 
     def _of_unit(self, unit: Package, name: str) -> Values:
         """Return what *name* of a namespace is, seen from anywhere."""

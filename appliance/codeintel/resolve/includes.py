@@ -11,6 +11,7 @@ from appliance.codeintel.resolve.values import External, Module, Package
 
 _SYSTEM: Final = "<"
 _MOST: Final = 3_000  # files that one is looked through for
+_REMEMBERED: Final = 1_000  # files of which it is remembered what they see: of a kernel's it would be too much
 _MOST_ALIKE: Final = 4  # files that end in one path and are as near; more say nothing of any
 INLINE: Final = "inline"
 
@@ -28,7 +29,7 @@ class CUnits(Units):
         self._by_end: dict[str, list[int]] = defaultdict(list)
         for number, path in enumerate(paths):
             self._by_end[posixpath.basename(path)].append(number)
-        self._seen: dict[int, dict[int, int]] = {}
+        self._seen: dict[int, frozenset[int]] = {}
         self._direct: dict[int, tuple[int, ...]] = {}
 
     def unit(self, file: int, flow: Flow) -> str:
@@ -41,17 +42,19 @@ class CUnits(Units):
         found = self._meant(name, importer)
         return Module(found[0]) if found else super().find(name, importer=importer)
 
-    def seen(self, file: int) -> dict[int, int]:
-        """Return the files that *file* includes, and they in turn, each with how many steps away it is; itself is 0."""
+    def seen(self, file: int) -> frozenset[int]:
+        """Return *file*, the files that it includes, and they in turn."""
         known = self._seen.get(file)
         if known is None:
-            known = self._seen[file] = {file: 0}
+            reached = {file: None}
             waiting = [file]
             for at in waiting:
-                for each in self._included(at):
-                    if each not in known and len(known) < _MOST:
-                        known[each] = known[at] + 1
-                        waiting.append(each)
+                further = [each for each in self._included(at) if each not in reached]
+                reached.update(dict.fromkeys(further[: _MOST - len(reached)]))
+                waiting += further if len(reached) < _MOST else ()
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            known = self._seen[file] = frozenset(reached)
         return known
 
     def _included(self, file: int) -> tuple[int, ...]:

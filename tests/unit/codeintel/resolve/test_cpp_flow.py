@@ -94,6 +94,10 @@ IN_CPP = {
         "void (*v)(); void h() { struct A { void a() { f(); v = g; } }; A x; x.a(); v(); }",
         "h.A.a -> f, h -> h.A.a, h -> g",
     ),
+    "a namespace that goes on outside": (
+        "namespace std { struct B {}; } void sort(int) {} struct A { void a() {} }; void h(std::list<A> x) { std::sort(x); }",
+        "",
+    ),
     "a method of what stands outside": (
         "struct A { void size() {} }; void h(std::string x, Other y) { x.size(); y.size(); }",
         "",
