@@ -21,7 +21,7 @@ from tests.support.chat import ScriptedChat
 from tests.support.clock import FakeClock
 from tests.support.house import until
 from tests.support.indexed import WordEmbedder
-from tests.support.repos import make_repo
+from tests.support.repos import commit, make_repo
 
 
 class Engines:
@@ -282,3 +282,23 @@ def test_a_repo_shows_the_job_that_runs_and_not_the_one_that_waits(services: Ser
     waiting = services.index(repo)
     with serving(services) as client:
         assert client.get(f"/api/v1/repos/{repo}").json()["job"]["id"] == lease.job.id != waiting.id
+
+
+def test_a_worn_index_is_built_anew_behind_it_and_loses_neither_vectors_nor_graph(services: Services, repo: RepoId) -> None:
+    for kind in ("index", "graph", "embed"):
+        services.jobs.enqueue(kind, key=repo, payload={"repo": repo})
+        run(services, kind)
+    body = "".join(f"def part_{n}(value):\n    kept = value + {n}\n    return kept\n\n\n" for n in range(3000))
+    commit(services.registry.repo(repo).source, {"big.py": body})
+    services.index(repo)
+    for kind in ("index", "graph", "embed"):
+        run(services, kind)
+    worn = services.generations.published(repo)
+    assert worn.info.patches == 1
+    run(services, "renew")
+    assert services.generations.published(repo) is worn
+    run(services, "adopt")
+    renewed = services.generations.published(repo)
+    assert (renewed.info.patches, renewed.info.chunks, renewed.info.completeness) == (0, worn.info.chunks, 1)
+    assert renewed.graph is not None
+    assert not services.jobs.list(kind="renew")[0].reason

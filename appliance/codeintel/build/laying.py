@@ -1,7 +1,7 @@
 """Lays a patch over a generation: links to what stays, and in ``patch.db`` what is new and what is dead.
 
 It is done in this process, with what the caller holds open: to start the writer takes longer than to index a few files. Only
-what parsers found comes here; foreign bytes are read in their own processes.
+what parsers found comes here.
 """
 
 import os
