@@ -284,12 +284,14 @@ def test_a_repo_shows_the_job_that_runs_and_not_the_one_that_waits(services: Ser
         assert client.get(f"/api/v1/repos/{repo}").json()["job"]["id"] == lease.job.id != waiting.id
 
 
-def test_a_worn_index_is_built_anew_behind_it_and_loses_neither_vectors_nor_graph(services: Services, repo: RepoId) -> None:
+def test_a_worn_index_is_built_anew_behind_it_and_loses_neither_vectors_nor_graph(
+    services: Services, repo: RepoId, tmp_path: Path
+) -> None:
     for kind in ("index", "graph", "embed"):
         services.jobs.enqueue(kind, key=repo, payload={"repo": repo})
         run(services, kind)
     body = "".join(f"def part_{n}(value):\n    kept = value + {n}\n    return kept\n\n\n" for n in range(3000))
-    commit(services.registry.repo(repo).source, {"big.py": body})
+    commit(tmp_path / "r", {"big.py": body})
     services.index(repo)
     for kind in ("index", "graph", "embed"):
         run(services, kind)
