@@ -84,6 +84,26 @@ class Log(Section):
     format: Literal["json", "text"] = Field("json", description="`json` lines, or `text` for terminals.")
 
 
+class Declared(Section):
+    """A repository that is kept because the settings say so: a table `[[repositories]]`."""
+
+    path: str = Field(min_length=1, max_length=4096)
+    name: str = Field("", max_length=100)
+    project: str = Field("default", min_length=1, max_length=100)
+    branch: str = Field("", max_length=255)
+    branches: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    schedule: str = ""
+    quiet: str = ""
+    watch: bool = False
+    key_file: str = ""
+    known_hosts: str = ""
+    ca_file: str = ""
+    credentials_file: str = ""
+    max_mb: int = 4000
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Built by `load`, never read from the environment at import."""
 
@@ -104,7 +124,10 @@ class Settings(BaseSettings):
     )
     repos_from: Path | None = Field(
         None,
-        description="A directory: each folder and each `*.bundle` in it is kept indexed as a repository of the project `default`.",
+        description="A directory: each folder and each `*.bundle` in it is kept as a repository of the project `default`.",
+    )
+    repositories: tuple[Declared, ...] = Field(
+        (), description="Repositories to keep, a table `[[repositories]]` each: `path`, and what `repo set` takes."
     )
     gpu: Literal["auto", "required"] = Field(
         "auto", description="`required`: refuse to run the chat model on a CPU; `auto`: use a GPU where the engine can."

@@ -38,6 +38,7 @@ from appliance.codeintel.results import (
     Subject,
 )
 from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable
 from appliance.ids import RepoId
@@ -129,6 +130,7 @@ class Services:
     clock: Clock
     metrics: Metrics
     registry: Registry
+    wanted: WantedList
     jobs: JobQueue
     generations: Generations
     searcher: Searching
@@ -201,6 +203,7 @@ class Services:
         """Close databases and sources."""
         self.generations.close()
         self.registry.close()
+        self.wanted.close()
         self.jobs.close()
         self.access.close()
 
@@ -241,6 +244,7 @@ def build(loaded: Loaded) -> Services:
         clock=clock,
         metrics=Metrics(),
         registry=registry,
+        wanted=WantedList(connect()),
         jobs=jobs,
         generations=generations,
         searcher=searcher,

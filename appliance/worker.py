@@ -23,6 +23,7 @@ from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFou
 from appliance.ids import ProjectId, RepoId
 from appliance.intake import Intake
 from appliance.jobs.worker import Handler, JobContext, Worker
+from appliance.reconciling import declared, reconcile
 from appliance.services import Services
 from appliance.timetable import Timetable
 from appliance.watching import Watcher
@@ -127,6 +128,7 @@ def worker_of(services: Services) -> Worker:
 
 def work(services: Services, stop: threading.Event) -> None:
     """Work on jobs until *stop* is set, having asked first for what is missing; that is looked after every few minutes."""
+    reconcile(services, "declared", declared(services))
     mend(services)
     keepers = [
         threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True),

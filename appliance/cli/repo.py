@@ -19,7 +19,7 @@ from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
 from appliance.cli.repo_settings import kept, settings_of
-from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo
+from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo, Wanted
 from appliance.codeintel.source.address import address_of
 from appliance.codeintel.source.base import Reason
 from appliance.errors import Conflict, InvalidInput, NotFound
@@ -100,10 +100,16 @@ def list_repos(flags: Flags, *, project: str | None, as_json: bool) -> None:
     loaded = loading.load(flags)
     with connect(loaded) as remote:
         body = remote.raw("GET", "repos", query={"project": project})
+        known = loaded.settings.repositories or loaded.settings.repos_from
+        wanted = remote.get("wanted", list[Wanted]) if known and not as_json else []
     if as_json:
         click.echo(msgspec.json.format(body, indent=2))
         return
-    output.screen().print(listing(msgspec.json.decode(body, type=list[Repo]), repos_from=loaded.settings.repos_from))
+    screen = output.screen()
+    screen.print(listing(msgspec.json.decode(body, type=list[Repo]), repos_from=loaded.settings.repos_from))
+    for each in wanted:
+        if each.outcome != "kept":
+            screen.print(Text(f"{each.origin}, not kept: {each.path}: {each.reason} {each.remedy}".rstrip(), style="red"))
 
 
 @command.command()

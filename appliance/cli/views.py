@@ -94,6 +94,16 @@ class Repo(msgspec.Struct):
     branches: list[Branch] = []
 
 
+class Wanted(msgspec.Struct):
+    """A repository that is declared or was dropped in."""
+
+    origin: str
+    path: str
+    outcome: str
+    reason: str
+    remedy: str
+
+
 class LeftOut(msgspec.Struct):
     """A file that the index does not hold."""
 

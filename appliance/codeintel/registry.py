@@ -12,6 +12,7 @@ from appliance.base.clock import Clock
 from appliance.base.durable import make_directory, storage_errors, write_file
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
+from appliance.codeintel import wanted
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.repo_settings import RepoSettings, checked, packed, unpacked
 from appliance.codeintel.source.address import Address, Remote, address_of
@@ -48,7 +49,7 @@ CREATE TABLE IF NOT EXISTS repos (
 FAILURES = "ALTER TABLE repos ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
 SETTINGS = "ALTER TABLE repos ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';"
 WATCHED = "ALTER TABLE repos ADD COLUMN watched TEXT NOT NULL DEFAULT '';"
-MIGRATIONS = (SCHEMA, FAILURES, SETTINGS, WATCHED)
+MIGRATIONS = (SCHEMA, FAILURES, SETTINGS, WATCHED, wanted.SCHEMA)
 _LONGEST_NAME = 100
 _STAMP = "bundle.stamp"
 _FIRST_PAUSE_S = 300.0

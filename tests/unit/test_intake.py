@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from appliance.codeintel.registry import Repo
 from appliance.intake import Intake
 from appliance.services import Services
 from tests.support.appliance import make_services, working
 from tests.support.house import until
-from tests.support.repos import commit, make_repo
+from tests.support.repos import commit, git, make_repo
 
 
 @pytest.fixture
@@ -99,23 +98,23 @@ def test_a_broken_repository_is_listed_with_its_fault_and_the_others_go_on(
     assert (bool(found["broken"]), found["whole"]) == (True, "")
 
 
-def test_a_folder_that_cannot_be_looked_at_keeps_no_other_from_being_taken(
-    services: Services, root: Path, intake: Intake, monkeypatch: pytest.MonkeyPatch
+def test_a_bundle_is_taken_in_and_a_newer_file_of_its_name_brings_it_up_to_date(
+    services: Services, root: Path, intake: Intake, tmp_path: Path
 ) -> None:
-    for name in ("a", "b", "c"):
-        make_repo(root, {"a.py": "x = 1\n"}, name=name)
-    take = Intake._take  # root may read everything, so that the refusal is made here
-
-    def refusing(self: Intake, folder: Path, repo: Repo | None) -> None:
-        if folder.name == "b":
-            raise PermissionError(13, "Permission denied")
-        take(self, folder, repo)
-
-    monkeypatch.setattr(Intake, "_take", refusing)
-    with capture_logs() as logs:
+    code = make_repo(tmp_path, {"a.py": "x = 1\n"}, name="code")
+    git(code, "bundle", "create", "-q", str(root / "tool.bundle"), "--all")
+    with working(services):
         intake.look()
-    assert names(services) == ["a", "c"]
-    assert [line["folder"] for line in logs if line["event"] == "intake.unreadable"] == ["b"]
+        until(lambda: idle(services))
+        assert services.generations.published(services.registry.repo("tool").id).info.files == 1
+        jobs = len(services.jobs.list())
+        intake.look()
+        assert len(services.jobs.list()) == jobs
+        commit(code, {"b.py": "y = 1\n"})
+        git(code, "bundle", "create", "-q", str(root / "tool.bundle"), "--all")
+        intake.look()
+        until(lambda: idle(services))
+    assert services.generations.published(services.registry.repo("tool").id).info.files == 2
 
 
 def test_a_taken_name_and_a_missing_directory_are_said_once(
@@ -131,4 +130,5 @@ def test_a_taken_name_and_a_missing_directory_are_said_once(
             away.look()
     assert names(services) == ["tool"]
     assert services.registry.repo("tool").source == mine
-    assert [line["event"] for line in logs] == ["intake.refused", "intake.unreadable"]
+    assert [line["event"] for line in logs] == ["reconciling.refused", "intake.unreadable"]
+    assert [(each.path, each.outcome) for each in services.wanted.all()] == [(str(root / "tool"), "duplicate")]

@@ -16,6 +16,7 @@ from appliance.api.v1.metrics import metrics
 from appliance.api.v1.projects import ProjectController
 from appliance.api.v1.repos import RepoController
 from appliance.api.v1.search import SearchController
+from appliance.api.v1.wanted import WantedController
 
 PREFIX: Final = "/api/v1"
 
@@ -28,6 +29,7 @@ def routes() -> list[ControllerRouterHandler]:
         LoginController,
         ProjectController,
         RepoController,
+        WantedController,
         JobController,
         SearchController,
         SubjectController,

@@ -5,6 +5,7 @@ import pytest
 from pydantic import BaseModel
 
 from appliance.api import answers, found, repos, schemas
+from appliance.api.v1 import wanted
 from appliance.cli import views
 
 PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
@@ -14,6 +15,7 @@ PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
     (views.Repo, repos.RepoOut),
     (views.Branch, repos.BranchOut),
     (views.RepoSettings, repos.RepoSettingsOut),
+    (views.Wanted, wanted.WantedOut),
     (views.LeftOut, repos.LeftOutOut),
     (views.LeftOutPage, repos.LeftOutPage),
     (views.Fresh, schemas.FreshnessOut),
