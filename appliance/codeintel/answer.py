@@ -107,7 +107,7 @@ class Answerer:
         draft.warnings += gathered.warnings
         draft.timings |= {"search_ms": watch.ms()}
         texts = await asyncio.to_thread(texts_of, gathered.parts, self._generations)
-        found = await asyncio.to_thread(_structure, question, gathered)
+        found = await asyncio.to_thread(_structure, question, gathered, texts)
         if found is not None:
             draft.kind = "structure"
             draft.warnings += found.warnings
@@ -218,13 +218,13 @@ class _Watch:
         return round((self._clock.monotonic() - self._start) * 1000, 1)
 
 
-def _structure(question: str, gathered: Gathered) -> StructureAnswer | None:
+def _structure(question: str, gathered: Gathered, texts: Texts) -> StructureAnswer | None:
     asked = classify(question)
     if asked is None:
         return None
     several = len(gathered.parts) > 1
     code = [Code(part.generation, part.repo.name, f"{part.label}: " if several else "") for part in gathered.parts]
-    return structure.answer(asked, code=code)
+    return structure.answer(asked, code=code, texts=texts)
 
 
 def _event(part: Fragment | Sentence | Struck, draft: _Draft) -> AnswerEvent:

@@ -8,13 +8,16 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Intent = Literal["where", "contents", "members", "signature", "callers", "callees", "impact"]
+Intent = Literal[
+    "where", "contents", "members", "signature", "callers", "callees", "impact", "references", "path", "history"
+]
 Members = Literal["members", "methods", "fields"]
 
 _LONGEST = 300  # a longer question is no look-up
 
 _WORDS = {
     "NAME": r"[`'\"]?(?P<name>[\w$~@.][\w$.:/\\#~@+-]*?)(?:\(\))?[`'\"]?",
+    "OTHER": r"[`'\"]?(?P<other>[\w$~@.][\w$.:/\\#~@+-]*?)(?:\(\))?[`'\"]?",
     "KIND": "(?:class|struct|interface|trait|enum|type|function|method|constructor|constant|variable|macro|field|symbol)",
     "PLACE": "(?:module|package|file|folder|directory|namespace)",
     "CODE": "(?:the |this )?(?:code|codebase|project|repo|repository|source|source code)",
@@ -59,6 +62,16 @@ _FORMS: tuple[tuple[Intent, bool, str], ...] = (
     ("impact", True, "what is (?:affected|reached) by [(?:changing|a change (?:of|to|in))] [the] [KIND] NAME [KIND]"),
     ("impact", True, "[SHOW] [the] impact of [(?:changing|a change (?:of|to|in))] [the] [KIND] NAME [KIND]"),
     ("impact", True, "NAME impact"),
+    ("references", True, "(?:who|what|which THINGS) (?:uses?|references?|mentions?) [the] [KIND] NAME [KIND]"),
+    ("references", True, "(?:where|from where) is [the] [KIND] NAME [KIND] (?:used|referenced|mentioned) [in CODE]"),
+    ("references", True, "[SHOW] [all] [the] (?:uses|usages|references) (?:of|to) [the] [KIND] NAME [KIND]"),
+    ("references", True, "NAME (?:references|usages|uses)"),
+    ("path", False, "how (?:does|can|do) [the] [KIND] NAME [KIND] (?:reach|call|get to|lead to) [the] [KIND] OTHER [KIND]"),
+    ("path", True, "[SHOW] [the] (?:path|way) from [the] [KIND] NAME [KIND] to [the] [KIND] OTHER [KIND]"),
+    ("history", True, "who (?:changed|wrote|touched|last changed) [the] [KIND] NAME [KIND]"),
+    ("history", True, "when was [the] [KIND] NAME [KIND] [last] (?:changed|written|touched)"),
+    ("history", True, "[SHOW] [the] history of [the] [KIND] NAME [KIND]"),
+    ("history", True, "NAME history"),
     ("contents", True, "what(?: is| are|'s) [(?:defined|declared)] (?:in|inside|under) [the] [PLACE] NAME [PLACE]"),
     ("contents", True, "what (?:does|do) [the] [(?:PLACE|KIND)] NAME [PLACE] DEFINES"),
     ("contents", True, "(?:what|which) THINGS [are] [there] [(?:defined|declared)] in [the] [PLACE] NAME [PLACE]"),
@@ -72,13 +85,14 @@ class StructureQuery:
     """A question of structure: what is wanted, and the one name it is wanted of, without quotes and brackets.
 
     *plain* says that the name could as well be an ordinary word, and that nothing in the question marks it as a name of
-    the code: then only an exact match may answer. *members* says which of a class are wanted.
+    the code: then only an exact match may answer. *members* says which of a class are wanted, *other* where a way ends.
     """
 
     intent: Intent
     name: str
     plain: bool
     members: Members = "members"
+    other: str = ""  # of a way: where it ends
 
 
 def classify(question: str) -> StructureQuery | None:
@@ -95,8 +109,12 @@ def classify(question: str) -> StructureQuery | None:
         marked = _looks_like_code(name) or f"`{name}" in text or f"'{name}'" in text or f'"{name}"' in text
         if name.lower() in _NOT_NAMES or not (says_definition or marked):
             return None
-        return StructureQuery(intent, name, plain=not marked, members=_members_of(match))
+        return StructureQuery(intent, name, plain=not marked, members=_members_of(match), other=_other_of(match))
     return None
+
+
+def _other_of(match: re.Match[str]) -> str:
+    return (match.groupdict().get("other") or "").rstrip(":.#")
 
 
 def _members_of(match: re.Match[str]) -> Members:

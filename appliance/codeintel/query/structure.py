@@ -4,10 +4,11 @@ No model is asked. Every sentence is put together here from facts, and names the
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from appliance.base.paths import display
-from appliance.codeintel.citations import Place
+from appliance.codeintel.citations import Place, Texts
 from appliance.codeintel.query.calls import say_callees, say_callers
 from appliance.codeintel.query.draft import (
     CALLABLES,
@@ -28,7 +29,8 @@ from appliance.codeintel.query.draft import (
     stands_at,
 )  # fmt: skip
 from appliance.codeintel.query.impact import say_impact
-from appliance.codeintel.questions import StructureQuery
+from appliance.codeintel.query.spoken import say_history, say_uses, say_way
+from appliance.codeintel.questions import Intent, StructureQuery
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import NotFound
@@ -37,28 +39,27 @@ _MOST_PLACES = 2  # files or folders of one name that are listed in full
 _HEAD_LINES = 12  # of a file on the card
 
 
-def answer(query: StructureQuery, *, code: Sequence[Code]) -> StructureAnswer | None:
+def answer(query: StructureQuery, *, code: Sequence[Code], texts: Texts | None = None) -> StructureAnswer | None:
     """Return what the symbol tables say to *query*, or None when they know no such name: then it is no such question."""
     draft = Draft()
-    if query.intent == "contents":
-        _contents(query, code, draft)
-        if not draft.sentences:
-            _members(query, code, draft)
-    elif query.intent == "members":
-        _members(query, code, draft)
-        if not draft.sentences and query.members == "members":
-            _contents(query, code, draft)
-    elif query.intent == "signature":
-        _signatures(query, code, draft)
-    elif query.intent == "callers":
-        say_callers(query, code, draft)
-    elif query.intent == "callees":
-        say_callees(query, code, draft)
-    elif query.intent == "impact":
-        say_impact(query, code, draft)
+    if query.intent == "history":
+        if texts is not None:
+            say_history(query, code, draft, texts)
     else:
-        _definitions(query, code, draft)
+        _SAYERS[query.intent](query, code, draft)
     return draft.done()
+
+
+def _contents_first(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
+    _contents(query, code, draft)
+    if not draft.sentences:
+        _members(query, code, draft)
+
+
+def _members_first(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
+    _members(query, code, draft)
+    if not draft.sentences and query.members == "members":
+        _contents(query, code, draft)
 
 
 def _definitions(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
@@ -209,3 +210,16 @@ def _counted(rows: Sequence[SymbolRow]) -> str:
         kinds[row.kind] = kinds.get(row.kind, 0) + 1
     parts = [several(count, kind) for kind, count in kinds.items()]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+_SAYERS: Final[Mapping[Intent, Callable[[StructureQuery, Sequence[Code], Draft], None]]] = {
+    "where": _definitions,
+    "contents": _contents_first,
+    "members": _members_first,
+    "signature": _signatures,
+    "callers": say_callers,
+    "callees": say_callees,
+    "impact": say_impact,
+    "references": say_uses,
+    "path": say_way,
+}

@@ -52,6 +52,12 @@ def way(asked: Asked, start: Subject, end: Subject) -> PathResponse:
     )
 
 
+def way_of(code: Code, start: Sequence[Found], end: Sequence[Found]) -> tuple[list[Call], float]:
+    """Return the steps of the surest way from any of *start* to any of *end* in *code*, and how sure it is."""
+    best = _between(code, start, end)
+    return list(_hops(code, best.edges)), best.sure
+
+
 def _between(code: Code, start: Sequence[Found], end: Sequence[Found]) -> _Way:
     graph = code.generation.graph
     if graph is None:

@@ -21,6 +21,13 @@ STRUCTURE: list[tuple[str, Intent, str]] = [
     ("def write_file", "where", "write_file"),
     ("go to Client::stream", "where", "Client::stream"),
     ("please find the function write_file", "where", "write_file"),
+    ("who uses Console.get_style?", "references", "Console.get_style"),
+    ("where is the constant RATE used in this project?", "references", "RATE"),
+    ("show me all references to `connect`", "references", "connect"),
+    ("Client.stream usages", "references", "Client.stream"),
+    ("who changed ModelStore.verify?", "history", "ModelStore.verify"),
+    ("when was the function `connect` last changed", "history", "connect"),
+    ("history of Client", "history", "Client"),
     ("What is the signature of `Client.stream`?", "signature", "Client.stream"),
     ("signature of connect", "signature", "connect"),
     ("what parameters does open_source take?", "signature", "open_source"),
@@ -74,7 +81,6 @@ PROSE = [
     "what does this do",
     "Why is synchronous=FULL used?",
     "who called the police",
-    "where is ModelStore used?",
     "What happens when the disk is full",
     "what methods are there to speed it up",
     "what are the parameters of good design",
@@ -118,3 +124,22 @@ def test_a_name_that_could_be_an_ordinary_word_is_marked_so(question: str, *, pl
 
 def test_spaces_and_line_ends_do_not_matter() -> None:
     assert classify("  where   is\nClient  defined ?? ") == StructureQuery("where", "Client", plain=False)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does Table.render reach Style.parse?",
+        "path from Table.render to Style.parse",
+        "the way from Table.render to `Style.parse`",
+    ],
+)
+def test_a_way_has_a_start_and_an_end(question: str) -> None:
+    assert classify(question) == StructureQuery("path", "Table.render", plain=False, other="Style.parse")
+
+
+@pytest.mark.parametrize(
+    "question", ["how does search reach its users", "how can it call home", "the way from here to there"]
+)
+def test_two_ordinary_words_are_no_way(question: str) -> None:
+    assert classify(question) is None

@@ -9,8 +9,12 @@ from typing import TypeVar
 import pytest
 
 from appliance.codeintel.build.graphing import GraphBuilder
+from appliance.codeintel.citations import Texts
+from appliance.codeintel.query.draft import Code
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.query.structure import answer
+from appliance.codeintel.questions import classify
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Pointed, Scope
 from appliance.errors import InvalidInput, NotFound
@@ -230,3 +234,29 @@ def test_a_place_where_no_name_stands_is_refused(asking: Asking) -> None:
             run(asking.reader.definition(at, scope=asking.scope))
     with pytest.raises(NotFound):
         run(asking.reader.definition(asking.at("shop/gone.py", 1, 1), scope=asking.scope))
+
+
+def test_questions_in_words_are_answered_in_sentences_that_cite_the_lines(asking: Asking) -> None:
+    generation = asking.bench.generation(asking.repo)
+    code = (Code(generation, "shop"),)
+    texts = Texts({asking.repo.id: asking.bench.generations.source(asking.repo.id)})
+
+    def said(question: str) -> list[str]:
+        query = classify(question)
+        found = answer(query, code=code, texts=texts) if query else None
+        assert found is not None
+        assert all(sentence.cites for sentence in found.sentences)
+        return [sentence.text for sentence in found.sentences]
+
+    assert said("who uses prices.RATE?") == [
+        "`RATE` (constant, shop/prices.py:1) is used at 4 places (references 3, imports 1).",
+        "The top level of shop/cart.py imports it at shop/cart.py:1 (100% sure).",
+        "`rate` uses it at shop/cart.py:13 (100% sure).",
+        "`Base.total` uses it at shop/prices.py:5 (100% sure).",
+        "`Price.gross` uses it at shop/prices.py:13 (100% sure).",
+    ]
+    assert said("how does `add` reach Price.gross")[0].startswith("From `add` to `Price.gross` it is 3 steps (")
+    assert said("path from Price.gross to `add`") == ["No way from `Price.gross` to `add` could be followed."]
+    history = said("history of prices.RATE")
+    assert history[0] == "`RATE` (constant, shop/prices.py:1) was changed last by these commits, the newest first."
+    assert history[1].startswith("2023-11-14 Test: Raise the rate (")
