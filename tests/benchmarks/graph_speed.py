@@ -1,4 +1,4 @@
-"""What the graph of calls costs behind an index, and how soon it answers, on Python's own library, tests included."""
+"""What the graph costs behind an index, and how soon it answers, on Python's own library, tests included."""
 
 import os
 import tempfile
@@ -15,6 +15,7 @@ from appliance.codeintel.query.impact import impact
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import CallGraph
 from appliance.config import Index
+from tests.benchmarks import closure_speed
 from tests.benchmarks.corpus import children, library, memory
 from tests.benchmarks.report import Figure
 from tests.support.indexing import IndexBench, go_on
@@ -46,12 +47,13 @@ def run() -> Sequence[Figure]:
         seconds = time.monotonic() - start
         generation = bench.generations.published(repo.id)
         bare = _bare(source, generation)
-        load = f"{info.files:,} files, {generation.info.lines:,} lines, {info.edges:,} edges"
+        load = f"{info.files:,} files, {generation.info.lines:,} lines, {sum(info.kinds.values()):,} edges"
         figures = [
             Figure("graph behind the index", seconds, "s", load=load),
             Figure("graph, share of the bare parse rate", bare / seconds, "x", load=load),
             Figure("memory of the program that solves", most / _MEGABYTE, "MB", limit=_LARGEST, load=load),
             *_asked(generation, load),
+            *closure_speed.figures(),
         ]
         bench.close()
     return figures

@@ -109,7 +109,7 @@ class CallGraph:
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """All edges as arrays; read once, in a fifth of a second for a million of them. Raise `StoreCorrupt`."""
+        """All edges as arrays; read once, in about a fifth of a second for a million of them. Raise `StoreCorrupt`."""
         with self._db.read() as conn:
             return Adjacency({row[0]: row[1] for row in conn.execute("SELECT name, data FROM packed")}, self._gone)
 
