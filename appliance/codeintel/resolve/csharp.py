@@ -61,10 +61,17 @@ class CSharpCalls(Overloads):
         "bool": frozenset({"Boolean"}),
     }
     maps: ClassVar[frozenset[str]] = frozenset({"Select", "SelectMany", "ConvertAll", "ContinueWith", "Zip"})
+    text: ClassVar[str] = "string"
+    texts: ClassVar[frozenset[str]] = frozenset({
+        "ToString", "Substring", "Trim", "TrimEnd", "TrimStart", "Replace", "ToLower", "ToUpper", "ToLowerInvariant",
+        "ToUpperInvariant", "ReadLine", "ReadToEnd", "String.Format", "string.Format", "String.Join", "string.Join",
+        "String.Concat", "string.Concat", "PadLeft", "PadRight",
+    })  # fmt: skip
     keepers: ClassVar[frozenset[str]] = frozenset({
         "Equals", "GetHashCode", "ToString", "WriteLine", "Write", "Format", "Add", "Insert", "Contains", "Remove",
-        "IndexOf", "ThrowIfNull", "NotNull", "ReferenceEquals", "Append", "nameof", "KeepAlive", "SuppressFinalize",
-        "CreateDelegate",
+        "IndexOf", "ThrowIfNull", "NotNull", "ReferenceEquals", "Append", "nameof", "KeepAlive", "Equal", "NotEqual",
+        "Same", "NotSame", "Null", "AreEqual", "AreNotEqual", "AreSame", "IsNull", "IsNotNull", "IsType", "IsInstanceOf",
+        "SuppressFinalize", "CreateDelegate",
     })  # fmt: skip
 
 
@@ -117,6 +124,17 @@ class CSharp(Objects):
             return found
         others = self.parts()
         return frozenset(Class(others.get(each.scope, each.scope)) if isinstance(each, Class) else each for each in found)
+
+    def _alone(self, scope: int, name: str) -> Values:
+        """Return what *name* alone is of what the type *scope* has: no class has the members of its interfaces."""
+        found = super()._alone(scope, name)
+        if "interface" in self.scope(scope).marks:
+            return found
+        return frozenset(each for each in found if not isinstance(each, Function) or not self._promised(each.scope))
+
+    def _promised(self, scope: int) -> bool:
+        owner = self.owner(scope)
+        return owner is not None and "interface" in self.scope(owner).marks
 
     def _brought(self, scope: int, name: str) -> Values:
         found = super()._brought(scope, name)

@@ -150,8 +150,8 @@ class Edges:
     def _targets(self, called: Iterable[Value]) -> Iterator[tuple[int | None, str]]:
         for value in called:
             match value:
-                case Function(scope) if "signature" not in self._values.scope(scope).marks:
-                    yield scope, ""
+                case Function(scope):
+                    yield from self._function(scope)
                 case Class(scope) if "interface" not in self._values.scope(scope).marks:
                     yield from self._constructors(scope)
                 case Instance():
@@ -163,6 +163,14 @@ class Edges:
                         yield None, name
                 case _:
                     pass
+
+    def _function(self, scope: int) -> Iterator[tuple[int | None, str]]:
+        """Yield the function *scope*; one of a type that is written down is not told, or outside if that has a name."""
+        one = self._values.scope(scope)
+        if "signature" not in one.marks:
+            yield scope, ""
+        elif "outside" in one.marks:
+            yield None, one.name
 
     def _constructors(self, scope: int) -> Iterator[tuple[int | None, str]]:
         found = False

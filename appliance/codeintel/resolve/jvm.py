@@ -6,10 +6,22 @@ from typing import ClassVar, Final
 from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.objects import Objects
 from appliance.codeintel.resolve.overloads import Overloads, Tables
-from appliance.codeintel.resolve.values import Class, Container, External, Function, Instance, Method, Results, Super, Value
+from appliance.codeintel.resolve.values import (
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Method,
+    Package,
+    Results,
+    Super,
+    Value,
+)
 from appliance.codeintel.resolve.words import Words
 
 _PROPERTIES: Final = frozenset({"values", "keys", "entries", "key", "value", "first", "second"})  # of Kotlin's containers
+_ANYTHING: Final = "java.lang.Any"  # what extensions of anything add to
 _CALL: Final = "()"  # stands behind the name of a method, which a field may have too
 
 
@@ -60,6 +72,12 @@ class JvmCalls(Overloads):
         "boolean": frozenset({"Boolean"}),
         **{kind: frozenset({"Number", box}) for kind, box in _BOXES.items()},
     }
+    text: ClassVar[str] = "String"
+    texts: ClassVar[frozenset[str]] = frozenset({
+        "toString", "substring", "trim", "concat", "replace", "replaceAll", "replaceFirst", "toLowerCase", "toUpperCase",
+        "getName", "getSimpleName", "getMessage", "strip", "repeat", "readLine", "String.valueOf", "String.format",
+        "String.join", "joinToString", "lowercase", "uppercase", "trimIndent", "trimMargin",
+    })  # fmt: skip
     keepers: ClassVar[frozenset[str]] = frozenset({
         "requireNonNull", "requireNonNullElse", "checkNotNull", "requireNotNull", "equals", "hashCode", "toString",
         "println", "print", "printf", "format", "valueOf", "add", "put", "set", "of", "asList", "singletonList",
@@ -89,7 +107,8 @@ class Jvm(Objects):
     of_all: ClassVar[frozenset[str]] = frozenset({
         "getClass()", "equals()", "hashCode()", "toString()", "notify()", "notifyAll()", "wait()", "andThen()", "compose()",
         "negate()", "reversed()", "thenComparing()", "thenComparingInt()", "thenComparingLong()", "name()", "ordinal()",
-        "getDeclaringClass()",
+        "getDeclaringClass()", "plus()", "minus()", "times()", "div()", "rem()", "rangeTo()", "not()", "inc()", "dec()",
+        "contains()", "plusAssign()", "minusAssign()", "compareTo()",
     })  # fmt: skip
 
     def attribute(self, value: Value, name: str) -> Values:
@@ -97,6 +116,8 @@ class Jvm(Objects):
         if isinstance(value, Container | Results) and name in _PROPERTIES:
             return self.containers.method(Method(value, name), ())
         found = super().attribute(value, name)
+        if all(isinstance(each, External) for each in found) and not isinstance(value, Package):
+            found = self.classes.added(_ANYTHING, name, value) or found
         if not name.endswith(_CALL):
             return found
         if not found and name in self.of_all and isinstance(value, Instance | Class | Super | Function):

@@ -62,7 +62,7 @@ class Members(Classes):
 
     def _extend(self, number: int) -> None:
         added = self._typed.of(self._typed.scope_file[number], self._typed.scope(number).bases[0])
-        self._whole[number] = tuple(sorted(each.scope for each in added if isinstance(each, Class)))
+        self._whole[number] = tuple(sorted(each.scope for each in added if isinstance(each, Class | Instance)))
         for each in self._whole[number]:
             self._parts[each].append(number)
         for value in added:

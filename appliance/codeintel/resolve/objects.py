@@ -2,12 +2,13 @@
 
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import AS_FUNCTION, ON, RESULT, TAKEN
+from appliance.codeintel.flow import AS_FUNCTION, KIND, ON, RESULT, TAKEN
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.typed import TypedEvaluator
-from appliance.codeintel.resolve.values import External, Function, Instance, Package, Value
+from appliance.codeintel.resolve.values import Class, Constant, External, Function, Instance, Package, Value
 
 _GETTER: Final = "get "  # stands before the name of a property in the key of what reads it
+_SETTER: Final = "set "
 _CALL: Final = "()"
 
 
@@ -23,11 +24,13 @@ class Objects(TypedEvaluator):
         """Return what *name* of *value* can be."""
         if name == AS_FUNCTION:
             return frozenset((value,)) if isinstance(value, Function) else NOTHING
+        if name == KIND:
+            return frozenset((Class(value.scope),)) if isinstance(value, Instance) else NOTHING
         if name == RESULT:
             return self.calls.result(value) if isinstance(value, Function) else NOTHING
         if name.startswith(TAKEN):
             return self._taken_by(value, int(name[len(TAKEN) :]))
-        if isinstance(value, Function) and name in self.of_all:
+        if isinstance(value, Function) and (name in self.of_all or name.startswith((_GETTER, _SETTER))):
             return NOTHING
         found = super().attribute(value, name)
         if isinstance(value, Package) and not found and not self.declaring(value, name):
@@ -42,7 +45,7 @@ class Objects(TypedEvaluator):
             return self.name(outer, name, builtins=builtins)
         if one.kind != "class":
             return super()._named(scope, name, builtins=builtins)
-        found = self.union(self.attribute(Instance(each), name) for each in self.classes.whole(scope))
+        found = self.union(self._alone(each, name) for each in self.classes.whole(scope))
         inside = frozenset(each for each in found if not isinstance(each, External))
         return (
             inside
@@ -50,6 +53,10 @@ class Objects(TypedEvaluator):
             or self._perhaps(found, name)
             or self.name(outer, name, builtins=builtins)
         )
+
+    def _alone(self, scope: int, name: str) -> Values:
+        """Return what *name* alone is of what the type *scope* has."""
+        return self.attribute(Instance(scope), name)
 
     def _perhaps(self, found: Values, name: str) -> Values:
         """Return what was *found* as *name* in a base that lies outside, if it can be meant."""
@@ -60,7 +67,7 @@ class Objects(TypedEvaluator):
 
     def getters(self, value: Value, name: str) -> Values:
         """Return the functions that are called when *name* of *value*, a property, is read or, as the name says, set."""
-        found = self.attribute(value, name if name.startswith("set ") else f"{_GETTER}{name}")
+        found = self.attribute(value, name if name.startswith(_SETTER) else f"{_GETTER}{name}")
         return frozenset(each for each in found if isinstance(each, Function))
 
     def _taken_by(self, value: Value, place: int) -> Values:
@@ -95,6 +102,15 @@ class Objects(TypedEvaluator):
 
     called: ClassVar[str] = ""  # what the names of methods end with
 
+    def can_be_function(self, declared: Values) -> bool:
+        """Return whether what is *declared* so can be a function: an interface, something outside, or anything at all."""
+        return not declared or any(
+            isinstance(each, External | Function)
+            or each == Constant("object")
+            or (isinstance(each, Instance) and "interface" in self.scope(each.scope).marks)
+            for each in declared
+        )
+
     def meet(self, functions: Values, declared: Values) -> None:
         """Learn what *functions* are called with, now that they are known to be what is *declared*."""
         for function in functions:
@@ -103,8 +119,12 @@ class Objects(TypedEvaluator):
                     if not param.type:
                         self._meet(function, place, declared, on=param.name == ON)
 
+    def _underneath(self, declared: Values) -> Values:
+        """Return what is *declared*, with what is meant by types that are others under a name of their own."""
+        return declared | self.union(self.underlying(each) for each in declared)
+
     def _meet(self, function: Function, place: int, declared: Values, *, on: bool) -> None:
-        for each in declared:
+        for each in self._underneath(declared):
             received = isinstance(each, Function) and "received" in self.scope(each.scope).marks
             if each != function and (received or not on):
                 values = self._taken_by(each, 0 if on else place + received)

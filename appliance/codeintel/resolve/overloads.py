@@ -57,6 +57,8 @@ class Overloads(TypedCalls):
     """Works out what calls give, and chooses between overloads by the types of what they take."""
 
     keepers: ClassVar[frozenset[str]] = frozenset()  # functions outside that call nothing that they are given
+    texts: ClassVar[frozenset[str]] = frozenset()  # functions outside that give a text, alone or with their type's name
+    text: ClassVar[str] = ""  # the type of that
     boxes: ClassVar[Mapping[str, frozenset[str]]] = {}  # what else a literal of a type can be taken as
 
     def onward(self, file: int, site: Site, called: Values) -> Iterator[tuple[Function, Arguments]]:
@@ -65,6 +67,14 @@ class Overloads(TypedCalls):
         yield from super().onward(
             file, site, frozenset(e for e in called if not isinstance(e, Method) or e.name not in puts)
         )
+
+    def result(self, value: Value) -> Values:
+        """Return what a call of *value* gives, whatever it is called with."""
+        if isinstance(value, External):
+            parts = value.path.rsplit(".", 2)
+            if parts[-1] in self.texts or ".".join(parts[-2:]) in self.texts:
+                return frozenset((Constant(self.text),))
+        return super().result(value)
 
     def calls_back(self, path: str) -> bool:
         """Return whether what lies outside at *path* may call functions that it is given."""
@@ -136,10 +146,22 @@ class Overloads(TypedCalls):
                 return self._literal(text.partition(":")[0], declared)
             case Function(), Instance(wanted):
                 return _WIDER if "interface" in self._typed.scope(wanted).marks else _NOT
-            case Container(kind=kind), Container(kind=wanted_kind):
-                return _WIDER if kind == wanted_kind else _NOT
+            case Container(), Container():
+                return self._hold_alike(value, declared)
             case _:
                 return self._loosely(value, declared)
+
+    def _hold_alike(self, value: Container, declared: Container) -> int:
+        """Return how well one container is another: numbers are no other numbers where they are held."""
+        if value.kind != declared.kind:
+            return _NOT
+        held, wanted = (self._typed.containers.item(each, {ANY}) for each in (value, declared))
+        if not held or not wanted:
+            return _PERHAPS
+        exact = held | wanted if all(isinstance(each, Constant) for each in held | wanted) else NOTHING
+        if exact:
+            return _SAME if held & wanted else _NOT
+        return max(self._agree(one, other) for one in held for other in wanted)
 
     def _literal(self, kind: str, declared: Value) -> int:
         match declared:

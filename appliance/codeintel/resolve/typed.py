@@ -240,6 +240,10 @@ class TypedEvaluator(Evaluator):
         """Return whether what has a declared type learns that it is *value*: a function, whose type says too little."""
         return isinstance(value, Function)
 
+    def can_be_function(self, declared: Values) -> bool:  # noqa: ARG002 - for languages where functions are told from the rest
+        """Return whether what is *declared* so can be a function."""
+        return True
+
     def parts(self) -> Mapping[int, int]:
         """Return which class scopes are parts of which others: here none."""
         return {}

@@ -84,7 +84,8 @@ class TypedSolver(Solver):
 
     def _learn(self, cell: tuple[str, int, int | str], values: Values, declared: Values, *, is_declared: bool) -> None:
         """Let *cell* hold *values*; if there is a type that says what it holds, those alone that say more."""
-        kept = frozenset(each for each in values if self._typed.keeps(each)) if is_declared else values
+        functional = not is_declared or self._typed.can_be_function(declared)
+        kept = frozenset(e for e in values if functional and self._typed.keeps(e)) if is_declared else values
         if kept:
             self._typed.cells.add(cell, kept)
             self._typed.meet(kept, declared)

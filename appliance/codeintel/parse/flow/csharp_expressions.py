@@ -6,13 +6,14 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Op
+from appliance.codeintel.flow import KIND, UNKNOWN, Op
 from appliance.codeintel.parse.flow.csharp_bindings import INDEXER, THIS, CSharpBindings, value_of
 from appliance.codeintel.parse.flow.objects import Objects
 from appliance.codeintel.parse.flow.typed import first, line_of
 
 _SAME: Final = frozenset({"ConfigureAwait", "GetAwaiter", "GetResult", "AsTask", "Result", "Value", "Unwrap", "Task"})
 _AWAITED: Final = frozenset({"ConfigureAwait", "GetAwaiter", "GetResult", "AsTask", "Unwrap"})
+_IMPLICIT: Final = "implicit_object_creation_expression"
 _PASSED: Final = frozenset({
     "await_expression", "parenthesized_expression", "postfix_unary_expression", "checked_expression", "ref_expression",
     "arrow_expression_clause",
@@ -35,7 +36,7 @@ class CSharpExpressions(CSharpBindings):
 
     def __init__(self, source: bytes) -> None:
         super().__init__(source)
-        self.wanted: list[Node | None] = [None]  # the types that `new()` stands for
+        self.wanted: list[Node | int | None] = [None]  # the types that `new()` stands for, or the terms of what is of them
 
     def visit(self, node: Node) -> int:
         """Read *node*, an expression or a statement."""
@@ -56,7 +57,7 @@ class CSharpExpressions(CSharpBindings):
                 term = self.read(child)
         return term
 
-    def read_as(self, node: Node | None, kind: Node | None) -> int:
+    def read_as(self, node: Node | None, kind: Node | int | None) -> int:
         """Return the term of *node*, in which ``new()`` makes one of the type *kind*."""
         self.wanted.append(kind)
         term = self.read(node)
@@ -169,19 +170,22 @@ class CSharpExpressions(CSharpBindings):
 
     def _new(self, node: Node) -> int:
         shown = node.child_by_field_name("type") if node.type == "object_creation_expression" else self.wanted[-1]
+        if isinstance(shown, int):
+            kind = self.attribute(shown, KIND)
+            return self._made(node, kind, self.instance(kind))
         if shown is not None and shown.type == "nullable_type":
             shown = shown.child_by_field_name("type")
-        given = node.child_by_field_name("arguments") or next(
-            (c for c in node.named_children if c.type == "argument_list"), None
-        )
-        kind, arguments = self.type_term(shown), self.arguments(given)
+        return self._made(node, self.type_term(shown), self.declared(shown))
+
+    def _made(self, node: Node, kind: int, made: int) -> int:
+        """Read how *node* makes one of the type *kind*, and return the term of what is *made*, perhaps of a function."""
+        given = node.child_by_field_name("arguments") or _child(node, "argument_list")
+        initializer = node.child_by_field_name("initializer") or _child(node, "initializer_expression")
+        arguments = self.arguments(given)
         self.call(kind, line_of(node), arguments)
-        made = self.declared(shown)
-        initializer = node.child_by_field_name("initializer")
-        initializer = initializer or next((c for c in node.named_children if c.type == "initializer_expression"), None)
         if initializer is not None:
             self._initialized(initializer, made)
-        return self.narrowed(arguments[0][1], made) if len(arguments) == 1 else made  # perhaps a delegate of a function
+        return self.narrowed(arguments[0][1], made) if len(arguments) == 1 else made
 
     def _initialized(self, node: Node, made: int) -> None:
         """Read ``{ A = a, B = { … }, ["c"] = c }`` of what is *made*."""
@@ -240,8 +244,20 @@ class CSharpExpressions(CSharpBindings):
         return self.begun_as(value, shown, self.declared(shown))
 
     def _array(self, node: Node) -> int:
+        self.wanted.append(self._wanted_in(self.wanted[-1]))
         values = [self.read(child) for child in node.named_children]
+        self.wanted.pop()
         return self.held("list", node, [each for each in values if not self.builder.is_constant(each)])
+
+    def _wanted_in(self, kind: Node | int | None) -> Node | None:
+        """Return the type of what is held by one of the type *kind*, None if that says nothing."""
+        if kind is None or isinstance(kind, int):
+            return None
+        if kind.type in {"array_type", "nullable_type"}:
+            inner = kind.child_by_field_name("type")
+            return inner if kind.type == "array_type" else self._wanted_in(inner)
+        _, given = self.parts(kind)
+        return given[-1] if given else None
 
     def _new_array(self, node: Node) -> int:
         self.each(node)
@@ -252,9 +268,19 @@ class CSharpExpressions(CSharpBindings):
 
     def _assignment(self, node: Node) -> int:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        term = self.read(right)
+        term = self.read_as(right, self._target(left) if right is not None and right.type == _IMPLICIT else None)
         self.assign_to(left, term)
         return term
+
+    def _target(self, left: Node | None) -> int:
+        """Return the term of what *left* holds, where that says what is made for it."""
+        if left is not None and left.type == "identifier":
+            variable = self.find(self.text(left))
+            return variable.term if variable is not None else self.builder.term(Op.READ, self.scope, text=self.text(left))
+        if left is not None and left.type == "member_access_expression":
+            base = self.read(left.child_by_field_name("expression"))
+            return self.attribute(base, self.text(left.child_by_field_name("name")))
+        return UNKNOWN
 
     def _is(self, node: Node) -> int:
         term = self.read(node.child_by_field_name("expression"))
@@ -341,3 +367,7 @@ class CSharpExpressions(CSharpBindings):
             "default_expression",
         ), _nothing),
     }  # fmt: skip
+
+
+def _child(node: Node, kind: str) -> Node | None:
+    return next((child for child in node.named_children if child.type == kind), None)

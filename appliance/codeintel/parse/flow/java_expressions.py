@@ -11,6 +11,9 @@ from appliance.codeintel.parse.flow.java_types import JavaTypes
 from appliance.codeintel.parse.flow.objects import CONSTRUCTOR, Objects
 from appliance.codeintel.parse.flow.typed import first, line_of
 
+_MAKERS: Final = frozenset({"Objects", "Collections", "List", "Set", "Map", "Arrays", "Stream", "Optional"})
+_SAME: Final = frozenset({"requireNonNull", "requireNonNullElse", "copyOf"})
+_HOLDING: Final = frozenset({"of", "asList", "stream", "ofNullable", "concat"})
 _PASSED: Final = frozenset({"parenthesized_expression", "unary_expression", "update_expression"})
 _LITERALS: Final = {
     "string_literal": "String", "character_literal": "char", "true": "boolean", "false": "boolean",
@@ -79,7 +82,20 @@ class JavaExpressions(JavaTypes):
             callee = self.inherited(key) if on is None else self.attribute(term if place else self.read(on), key)
             arguments = self.arguments(each.child_by_field_name("arguments"))
             term = self.call(callee, line_of(named or each), arguments)
+            if on is not None and on.type == "identifier":
+                term = self._made(self.text(on), self.text(named), each, [given for _, given in arguments]) or term
         return term
+
+    def _made(self, kind: str, name: str, node: Node, arguments: Sequence[int]) -> int:
+        """Return the term of what the library's *kind* makes of *arguments*, UNKNOWN if nothing."""
+        if not arguments or kind not in _MAKERS or self.find(kind) is not None or not self.is_library(kind):
+            return UNKNOWN
+        if name in _SAME or name.startswith(("unmodifiable", "synchronized")):
+            return arguments[0]
+        if kind in {"Map", "Objects", "Collections"} or name not in _HOLDING:
+            return UNKNOWN
+        held = [each for each in arguments if not self.builder.is_constant(each)]
+        return self.held("list", node, [*held, *(self.item(each) for each in held if len(held) == 1)])
 
     def arguments(self, node: Node | None) -> list[tuple[str, int]]:
         """Return the terms of the arguments *node* of a call."""

@@ -57,7 +57,11 @@ class JvmTypes(Objects):
         if name in _FUNCTIONS:
             takes, gives = _FUNCTIONS[name]
             held = dict(enumerate(given))
-            return self.signature(node, held.get(gives, UNKNOWN), [held.get(place, UNKNOWN) for place in takes])
+            taken, full = (
+                [held.get(place, UNKNOWN) for place in takes],
+                f"{self.origins.get(name, 'java.util.function')}.{name}",
+            )
+            return self.signature(node, held.get(gives, UNKNOWN), taken, marks=("outside",), name=full)
         return UNKNOWN
 
     def taken(self, parts: Sequence[str]) -> int:

@@ -116,7 +116,7 @@ class KotlinExpressions(KotlinLibrary):
         behind = bool(given) and given[-1].type in self.functions
         stands_for = self.instance(self.type_named(name)) if not base and behind and name[:1].isupper() else UNKNOWN
         arguments = self._arguments(given, base, name, stands_for)
-        if name in SCOPES and behind:
+        if name in SCOPES and (behind or (base and len(given) == 1)):
             outside = self.builder.term(Op.FROM, text="kotlin", name=name)
             function = self.builder.term(Op.ELSE, function, outside) if base else outside
         term = self.call(function, line, arguments)
@@ -254,6 +254,10 @@ class KotlinExpressions(KotlinLibrary):
             return self.constant("boolean") if operator in _COMPARE else result
         return self.constant("boolean") if operator in _COMPARE else left
 
+    def _range(self, node: Node) -> int:
+        self.each(node)
+        return self.held("list", node, [self.constant("int")])
+
     def _infix(self, node: Node) -> int:
         if len(node.named_children) != 3:
             return self.each(node)
@@ -357,6 +361,7 @@ class KotlinExpressions(KotlinLibrary):
         "unary_expression": _unary,
         "binary_expression": _binary,
         "infix_expression": _infix,
+        "range_expression": _range,
         "in_expression": _in,
         "assignment": _assignment,
         "if_expression": _if,

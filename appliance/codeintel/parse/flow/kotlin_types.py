@@ -90,6 +90,8 @@ class KotlinTypes(JvmTypes):
         if at is None:
             return UNKNOWN
         names, given = self.parts(at)
+        if names[0] in self.generics or names == ["Any"]:
+            return self.generics.get(names[0]) or self.language("Any")
         if len(names) == 1 and names[0] in _SAME:
             return self.language(_SAME[names[0]])
         return self._known(names, at, given) or self.type_term(at)

@@ -258,10 +258,12 @@ class Typed(ABC):
         """Note a call and return the term of what it gives."""
         return self.builder.term(Op.CALL, self.builder.site("call", self.scope, callee, line, arguments))
 
-    def signature(self, node: Node, result: int, takes: Iterable[int] = (), *, marks: tuple[str, ...] = ()) -> int:
+    def signature(
+        self, node: Node, result: int, takes: Iterable[int] = (), *, marks: tuple[str, ...] = (), name: str = "<type>"
+    ) -> int:  # fmt: skip
         """Return the term of any function of a type that stands at *node*: it *takes* such things, and gives *result*."""
         params = tuple(Param("", type=each) for each in takes)
-        opened = OpenScope("lambda", "<type>", self.scope, line_of(node), params, marks=("signature", *marks), type=result)
+        opened = OpenScope("lambda", name, self.scope, line_of(node), params, marks=("signature", *marks), type=result)
         self.builder.scopes.append(opened)
         return self.builder.term(Op.DEF, len(self.builder.scopes) - 1)
 
