@@ -25,7 +25,7 @@ def solved(files: Mapping[str, str], family: Family = PYTHON) -> Solver:
 
 def _flow(path: str, source: bytes) -> Flow:
     language = language_of(path, source)
-    return FRONT_ENDS[language](grammar(language).parser.parse(source).root_node, source)
+    return FRONT_ENDS[language](grammar(language).tree(source).root_node, source)
 
 
 def dotted(solver: Solver, scope: int) -> str:

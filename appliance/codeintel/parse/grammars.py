@@ -6,8 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor, TreeCursor
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree, TreeCursor
 
+from appliance.codeintel.parse.conditions import first_branches, torn
 from appliance.errors import MalformedContent
 
 _QUERIES = Path(__file__).with_name("queries")
@@ -47,6 +48,7 @@ class Grammar:
 
     parser: Parser
     query: Query
+    conditional: bool = False  # whether conditions of the compiler can stand inside of anything
 
     def captures(self, source: bytes) -> Captures:
         """Parse *source* as `root` does, and return the captured nodes by the names that the query gives them."""
@@ -57,10 +59,18 @@ class Grammar:
 
         Raise `MalformedContent` when that is deeper, or more torn, than any that somebody wrote.
         """
-        tree = self.parser.parse(source)
+        tree = self.tree(source)
         if not _is_sane(tree.walk()):
             raise MalformedContent("The file is one deep nest, or no syntax at all.")
         return tree.root_node
+
+    def tree(self, source: bytes) -> Tree:
+        """Parse *source*, which is UTF-8; where a compiler's conditions tear it apart, only their first branches."""
+        tree = self.parser.parse(source)
+        if self.conditional and tree.root_node.has_error and b"#if" in source:
+            whole = self.parser.parse(first_branches(source))
+            tree = whole if torn(whole.root_node) < torn(tree.root_node) else tree
+        return tree
 
 
 @cache
@@ -70,7 +80,7 @@ def grammar(language: str) -> Grammar:
     loaded = Language(getattr(importlib.import_module(module), function)())
     files = [_QUERIES / f"{name}.scm" for name in (*_ADDS_TO.get(language, ()), language)]
     query = Query(loaded, "\n".join(file.read_text(encoding="ascii") for file in files))
-    return Grammar(Parser(loaded), query)
+    return Grammar(Parser(loaded), query, conditional=language == "csharp")
 
 
 def _is_sane(cursor: TreeCursor) -> bool:

@@ -49,7 +49,7 @@ def test_facts_are_the_same_as_without_a_pool(pools: Callable[..., ParserPool]) 
 
 def test_flows_come_as_without_a_pool_and_nothing_for_what_is_not_followed(pools: Callable[..., ParserPool]) -> None:
     tasks = [task(f"t{n}", f"def f{n}(): f{n + 1}()\n".encode()) for n in range(50)]
-    deep, other = task("deep", b"[" * 3000 + b"]" * 3000), task("main.go", b"package main\n")
+    deep, other = task("deep", b"[" * 3000 + b"]" * 3000), task("main.rb", b"puts 1\n")
     found = dict(pools(2).flows([*tasks, deep, other]))
     assert found == {**{each.blob: flow(each) for each in tasks}, deep.blob: b"", other.blob: b""}
     assert unpack_flow(found[BlobId("t7")]).sites[0].line == 1
