@@ -233,8 +233,7 @@ def build(loaded: Loaded) -> Services:
     registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
     with suppress(Conflict):  # it exists
         registry.add_project(DEFAULT_PROJECT)
-    jobs = JobQueue(connect(), clock=clock)
-    generations = Generations(registry, paths=paths, clock=clock)
+    jobs, generations = JobQueue(connect(), clock=clock), Generations(registry, paths=paths, clock=clock)
     engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
     return Services(

@@ -216,8 +216,16 @@ def test_no_repository_teaches_how_to_add_one(appliance: ScriptedServer, line: L
 
 def test_no_repository_says_where_to_put_one_that_is_taken_in_by_itself(appliance: ScriptedServer, line: Line) -> None:
     (line.data / "skellig.toml").write_text('repos_from = "/srv/repos"\n')
-    appliance.replies["GET /api/v1/repos"] = Reply([])
+    refused = {
+        "origin": "dropped",
+        "path": "/srv/repos/x",
+        "outcome": "error",
+        "reason": "It is broken.",
+        "remedy": "Mend it.",
+    }
+    appliance.replies |= {"GET /api/v1/repos": Reply([]), "GET /api/v1/wanted": Reply([refused])}
     said = line("repo", "list").out
+    assert "dropped, not kept: /srv/repos/x: It is broken. Mend it." in " ".join(said.split())
     assert "Each that is put into /srv/repos, the setting repos_from, is indexed by itself." in " ".join(said.split())
 
 
