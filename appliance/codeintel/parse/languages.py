@@ -62,12 +62,16 @@ _FOR_CPP_ALONE: Final = re.compile(
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 
+_C_TABLE: Final = re.compile(
+    rb"\s*(?:/[/*]|\#[ \t]{0,9}(?:if|include|define|undef|pragma)|(?:static|const|struct|typedef)\s|\w+\()"
+)
+
 
 def language_of(path: str, head: bytes = b"") -> str:
     """Return the language of the file at *path* that begins with *head*: a grammar's name, "markdown" or "text".
 
     Without *head* only the name decides. A ``.h`` file is C++ when it looks like that, and not
-    only where it says that it is for C++ alone.
+    only where it says that it is for C++ alone; a ``.def`` file is C when it looks like a table that is included.
     """
     name = path.rpartition("/")[2].lower()
     if name in _BY_NAME:
@@ -76,6 +80,8 @@ def language_of(path: str, head: bytes = b"") -> str:
     language = _BY_EXTENSION.get(ending) if dot and (stem or ending) else None
     if language == "c" and ending == "h" and head and _CPP_HEADER.search(_FOR_CPP_ALONE.sub(b"", head)):
         return "cpp"
+    if ending == "def" and _C_TABLE.match(head):
+        return "c"
     if language is None and head.startswith(b"#!"):
         match = _INTERPRETER.match(head)
         language = _BY_INTERPRETER.get(match[1]) if match else None

@@ -132,6 +132,14 @@ class CContainers(TypedContainers):
         """Return what an iteration over *value* yields."""
         return self.entered_all(self._called(value, "begin")) if isinstance(value, Instance) else super().iterated(value)
 
+    def listed(self, value: Value) -> Iterator[tuple[int, Values]]:
+        """Yield what a macro lists that stands where fields are filled, each with its place."""
+        if isinstance(value, Container) and value.kind == "fields":
+            file, term = self._made(value)
+            for key, held in zip(term.items[::2], term.items[1::2], strict=True):
+                place = self._typed.flows[file].terms[key].text.removeprefix(FIELD)
+                yield int(place), self._typed.of(file, held)
+
     def entered(self, value: Value) -> Values:
         """Return what *value*, a pointer or something that is used like one, points to."""
         match value:

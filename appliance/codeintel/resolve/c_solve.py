@@ -1,10 +1,10 @@
 """Rounds over call sites and stores of C and C++."""
 
 from appliance.codeintel.flow import UNKNOWN
-from appliance.codeintel.resolve.c_calls import FIELD, CMembers
+from appliance.codeintel.resolve.c_calls import FIELD, CContainers, CMembers
 from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.typed_solve import TypedSolver
-from appliance.codeintel.resolve.values import Class, Constant, Instance
+from appliance.codeintel.resolve.values import Class, Constant, Container, Instance
 
 
 class CSolver(TypedSolver):
@@ -25,6 +25,14 @@ class CSolver(TypedSolver):
                     self._store_one(file, value, name, key, values)
 
     def _fill_field(self, scope: int, place: int, values: Values) -> None:
+        """Let the field at *place* of the type *scope* hold *values*; what a macro lists fills the fields from there on."""
+        containers = self._typed.containers
+        for value in values:
+            for further, held in containers.listed(value) if isinstance(containers, CContainers) else ():
+                self._fill_one(scope, place + further, held)
+        self._fill_one(scope, place, frozenset(each for each in values if not isinstance(each, Container)))
+
+    def _fill_one(self, scope: int, place: int, values: Values) -> None:
         members = self._typed.classes
         name = members.field(scope, place) if isinstance(members, CMembers) else ""
         if name:

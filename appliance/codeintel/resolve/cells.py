@@ -8,7 +8,7 @@ from appliance.codeintel.resolve.values import External, Value
 
 Values = frozenset[Value]
 NOTHING: Final[Values] = frozenset()
-_MOST: Final = 48  # things that something can be; more tell nobody anything
+MOST: Final = 48  # things that something can be; more tell nobody anything
 _DEEPEST: Final = 60  # things that are worked out from one another at a time; the next round goes on from there
 
 
@@ -19,7 +19,9 @@ class Cells:
     worked out again when it is next asked for, and a task that has read it is due in the next round.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        """Make sets that hold at most so many values each."""
+        self._most = most
         self.round = 0
         self._held: dict[Hashable, Values] = {}
         self._readers: dict[Hashable, list[Hashable]] = defaultdict(list)
@@ -38,8 +40,8 @@ class Cells:
     def add(self, key: Hashable, values: Values) -> None:
         """Put *values* into the cell *key*."""
         held = self._held.get(key, NOTHING)
-        if len(held) < _MOST and not values <= held:
-            self._held[key] = self._shared(_bounded(held | values))
+        if len(held) < self._most and not values <= held:
+            self._held[key] = self._shared(self._bounded(held | values))
             self._outdate(key)
 
     def known(self, key: Hashable) -> Values | None:
@@ -93,7 +95,7 @@ class Cells:
             self._reader = outer
             has_read_stale = self._active.pop(key)
         if grows:
-            values = before if len(before) >= _MOST else _bounded(values | before)
+            values = before if len(before) >= self._most else self._bounded(values | before)
         self._held[key] = values = self._shared(values)
         if values != before:
             self._outdate(key)  # whoever has read it meanwhile, because it depends on itself
@@ -130,8 +132,7 @@ class Cells:
     def _shared(self, values: Values) -> Values:
         return self._one.setdefault(values, values)
 
-
-def _bounded(values: Values) -> Values:
-    if len(values) <= _MOST:
-        return values
-    return frozenset(sorted(values, key=lambda value: (isinstance(value, External), repr(value)))[:_MOST])
+    def _bounded(self, values: Values) -> Values:
+        if len(values) <= self._most:
+            return values
+        return frozenset(sorted(values, key=lambda value: (isinstance(value, External), repr(value)))[: self._most])

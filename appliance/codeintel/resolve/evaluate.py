@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from appliance.codeintel.flow import UNKNOWN, Flow, FlowScope, Op, Site, Term
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.calls import Calls
-from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
+from appliance.codeintel.resolve.cells import MOST, NOTHING, Cells, Values
 from appliance.codeintel.resolve.classes import Classes
 from appliance.codeintel.resolve.containers import ANY, Containers
 from appliance.codeintel.resolve.modules import Finder
@@ -37,6 +37,7 @@ class Evaluator:
     words: ClassVar[Words] = PYTHON
     calls_as: ClassVar[type[Calls]] = Calls
     containers_as: ClassVar[type[Containers]] = Containers
+    most: ClassVar[int] = MOST  # things that something can be
 
     def __init__(self, flows: Sequence[Flow], modules: Finder) -> None:
         self.flows = flows
@@ -44,7 +45,7 @@ class Evaluator:
         self.first_term = [0, *accumulate(len(flow.terms) for flow in flows)]
         self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
         self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
-        self.cells = Cells()
+        self.cells = Cells(self.most)
         self._bringers: dict[tuple[int, str], int | None] = {}
         self._same: dict[int, Values] = {}  # terms that are the same for ever
         self._stored = _stored(flows)

@@ -17,6 +17,7 @@ from appliance.codeintel.parse.names import behind_macro
 
 _CONTINUED: Final = re.compile(rb"\\\r?\n")
 _PASTED: Final = re.compile(rb"#?\w*\s*##[\s\w#]*")
+_LISTED: Final = re.compile(rb"\s*(?:\{|[^;{}()]*,)")  # what may be a list of fields
 _LONGEST_MACRO: Final = 20_000
 TYPES: Final = frozenset({"struct_specifier", "union_specifier", "class_specifier", "enum_specifier"})
 
@@ -264,6 +265,9 @@ class Definitions(Expressions):
             result = self.expanded(value) if value is not None else UNKNOWN
             self.builder.scopes[scope].results.append(result)
         self.builder.bind(0, name, self.builder.term(Op.DEF, scope) if listed else result)
+        other = self.text(value).removeprefix("struct ").strip()
+        if listed is None and other.isidentifier() and other != name:  # it may be one of a type
+            self.builder.bind(0, TAG + name, self.builder.term(Op.READ, 0, text=TAG + other))
 
     def expanded(self, value: Node) -> int:
         """Read the text of a macro as far as it is code, and return what it gives."""
@@ -271,6 +275,8 @@ class Definitions(Expressions):
         if len(text) > _LONGEST_MACRO or not re.search(rb"[A-Za-z_]", text):
             return UNKNOWN
         text = _PASTED.sub(PASTED.encode(), _CONTINUED.sub(b" \n", text))
+        if _LISTED.match(text) and (items := self._listed(value, text)):
+            return items
         parsed = grammar(self.language).parser.parse(b"void f() {" + text + b"\n;}").root_node
         function = parsed.named_children[0] if parsed.named_children else parsed
         body = function.child_by_field_name("body") or parsed
@@ -284,6 +290,25 @@ class Definitions(Expressions):
             self.read(body)
         self.source, self.above = before
         return term
+
+    def _listed(self, value: Node, text: bytes) -> int:
+        """Return what the *text* of a macro lists, each at its place among fields; UNKNOWN if it is no list."""
+        whole = b"T x = " + (text if text.lstrip().startswith(b"{") else b"{" + text + b"}") + b";"
+        parsed = grammar(self.language).parser.parse(whole).root_node
+        declarator = parsed.named_children[0].child_by_field_name("declarator") if parsed.named_children else None
+        items = declarator.child_by_field_name("value") if declarator is not None and not parsed.has_error else None
+        if items is None or items.type != "initializer_list":
+            return UNKNOWN
+        before = self.source, self.above
+        self.source, self.above = whole, self.above + value.start_point.row
+        held = [
+            self.read(each) if each.type not in {"initializer_pair", "initializer_list"} else UNKNOWN
+            for each in items.named_children
+            if each.type != "comment"
+        ]
+        self.source, self.above = before
+        keyed = [each for place, term in enumerate(held) if term for each in (self.constant(f"field:{place}"), term)]
+        return self.builder.term(Op.MAKE, text="fields", name=str(value.start_byte), items=tuple(keyed))
 
     DEFINITIONS: ClassVar[dict[str, "Callable[[Definitions, Node], None]"]] = {
         "function_definition": function_definition,

@@ -210,6 +210,8 @@ class Expressions(Types):
                 self.fill(value, declared)
             else:
                 held.append(self.read(value))
+                if declared and value is not None and value.type == "call_expression":  # a macro may write a list
+                    self.store(declared, held[-1], key=self.constant("field:0"))
         return self.builder.join((declared, self.held("list", node, filter(None, held))))
 
     def fill(self, node: Node, base: int) -> None:

@@ -75,6 +75,18 @@ IN_C = {
     ),
     "a macro before a name in parentheses": ("API int (k)(void *x) { f(); } void h(void) { k(); }", "h -> k, k -> f"),
     "a variable of functions that give a named type": ("num_t (*v)(void) = f; void h(void) { v(); }", "h -> f"),
+    "a table whose entries a macro writes": (
+        "#define E(n, a) { n, a }\nstruct s { int n; void (*a)(); } t[] = { E(1, f), E(2, g) }; void h(void) { t[1].a(); }",
+        "m.c -> E, h -> f, h -> g",
+    ),
+    "fields that a macro writes": (
+        "#define E(n, a) n, a\nstruct s { int m, n; void (*a)(); } t[] = { { 0, E(1, f) } }; void h(void) { t[1].a(); }",
+        "m.c -> E, h -> f",
+    ),
+    "a macro that is another name of a type": (
+        "struct s { void (*a)(); };\n#define S s\nstruct S t[] = { { f } }; void h(struct s *x) { x->a(); }",
+        "h -> f",
+    ),
     "what is not run": ("void h(void) { int n = sizeof(f()); }", ""),
     "a statement that is a value": ("void h(void) { int n = ({ f(); g(); 1; }); }", "h -> f, h -> g"),
     "old parameters": ("int h(a) void (*a)(void); { a(); return 1; } void i(void) { h(f); }", "h -> f, i -> h"),
