@@ -185,7 +185,17 @@ class CCalls(TypedCalls):
         if term.op == Op.ATTR:
             return frozenset(known)
         given = [self._typed.of(file, term) for _, term in site.arguments]
-        return frozenset(each for each in known if self._fits(each, given))
+        return frozenset(each for each in known if self._typed.owner(each.scope) is None and self._fits(each, given))
+
+    def _fitting(self, functions: Values, file: int, site: Site) -> Values:
+        """Return those of *functions* that take what a site gives: of overloads those that are known to take its types."""
+        found = super()._fitting(functions, file, site)
+        several = [each for each in found if isinstance(each, Function)]
+        if len(several) < 2 or len({self._typed.scope(each.scope).name for each in several}) > 1:
+            return found
+        given = [self._typed.of(file, term) for _, term in site.arguments]
+        told = {each for each in several if self._fits(each, given)}
+        return frozenset(told) | {each for each in found if not isinstance(each, Function)} if told else found
 
     def name_of(self, method: Method) -> str:
         """Return the name of *method* as of something outside: which container of a kind it is of is not kept."""
@@ -202,12 +212,10 @@ class CCalls(TypedCalls):
         return operator or (frozenset((External(term.text),)) if term.op == Op.READ and "@" not in term.text else NOTHING)
 
     def _fits(self, value: Function, given: Sequence[Values]) -> bool:
-        """Return whether the operator *value* takes what is *given*: one of the types that it takes is known to be there."""
-        params, file = self._typed.scope(value.scope).params, self._typed.scope_file[value.scope]
-        if len(params) != len(given) or params[0].name == RECEIVER:
-            return False
+        """Return whether *value* takes what is *given*: one of the types that it takes is there, and no other."""
+        params, file = self.taken(value), self._typed.scope_file[value.scope]
         told = False
-        for param, values in zip(params, given, strict=True):
+        for param, values in zip(params, given, strict=False):
             wanted = {each.scope for each in self._typed.of(file, param.type) if isinstance(each, Instance)}
             held = [each.scope for each in values if isinstance(each, Instance)]
             if wanted and held:

@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.codeintel.resolve.families import C
-from tests.support.graphs import calls
+from tests.support.graphs import calls, dotted, edges, solved
 
 TWO = "void f(void) {}\nvoid g(void) {}\n"
 
@@ -95,7 +95,7 @@ IN_CPP = {
         "h.A.a -> f, h -> h.A.a, h -> g",
     ),
     "a namespace that goes on outside": (
-        "namespace std { struct B {}; } void sort(int) {} struct A { void a() {} }; void h(std::list<A> x) { std::sort(x); }",
+        "namespace std { struct B {}; } void sort(int) {} struct A {}; void h(std::list<A> x) { std::sort(x); }",
         "",
     ),
     "a method of what stands outside": (
@@ -110,3 +110,11 @@ def test_types_are_followed_through_cpp(claim: str) -> None:
     code, expected = IN_CPP[claim]
     found = sorted(line.replace("m.cpp.", "") for line in calls({"m.cpp": TWO + code}, C))
     assert found == sorted(filter(None, expected.split(", ")))
+
+
+def test_an_overload_is_told_by_the_types_that_it_takes() -> None:
+    code = "struct A {}; struct B {}; struct C : B {};\nvoid k(A &x) {}\nvoid k(B *x) {}\nvoid h(C x) { k(&x); }\n"
+    code += "void i() { k(1); }"
+    solver = solved({"m.cpp": code}, C)
+    lines = {(dotted(solver, each.caller), solver.values.scope(each.target).line) for each in edges(solver) if each.target}
+    assert lines == {("m.cpp.h", 3), ("m.cpp.i", 2), ("m.cpp.i", 3)}
