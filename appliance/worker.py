@@ -17,6 +17,7 @@ from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.build.renewal import Renewal
 from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Repo
+from appliance.codeintel.source.secrets import policy_of
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import GRAPH_RECIPE
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
@@ -179,9 +180,10 @@ def mend(services: Services, *, again: bool = True) -> None:
 def _mend_behind(services: Services, generation: Generation, *, again: bool) -> None:
     """Ask for what *generation* lacks."""
     info, repo = generation.info, generation.info.repo
-    if info.parser_version != PARSER_VERSION:
+    if info.parser_version != PARSER_VERSION or info.policy != policy_of(services.settings.index):
         if _may(services, "index", repo, again=again):
-            services.index(repo)  # this version finds more; graph and vectors come after it
+            services.index(repo)  # this version finds more, or secrets are dealt with otherwise; the rest comes after it
+            services.jobs.enqueue("tidy", key=services.registry.repo(repo).project)
         return
     made = None if generation.graph is None else generation.graph.info
     stale = made is None or made.recipe != GRAPH_RECIPE or made.changed > 0

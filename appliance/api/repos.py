@@ -11,7 +11,7 @@ from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo, RepoState
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.base import LeftOut
-from appliance.codeintel.store.generation import GenerationInfo
+from appliance.codeintel.store.generation import Finding, GenerationInfo
 from appliance.jobs.queue import Job
 from appliance.services import DEFAULT_PROJECT
 
@@ -134,6 +134,7 @@ class IndexOut(Output):
     encodings: dict[str, int]
     languages: dict[str, int]
     problems: int = Field(description="Files whose syntax could not be used; their text is indexed.")
+    secrets: int = Field(description="Keys, tokens and passwords that were found in files.")
     vectors: float = Field(description="Share of the chunks that have a vector, 0 to 1.")
     behind: int | None = Field(description="Commits on the branch that are not indexed yet; null: cannot be told.")
 
@@ -152,6 +153,7 @@ class IndexOut(Output):
             encodings=dict(info.encodings),
             languages=dict(info.languages),
             problems=info.problems,
+            secrets=info.secrets,
             vectors=info.completeness,
             behind=behind,
         )
@@ -228,6 +230,28 @@ class LeftOutPage(Output):
 
     items: list[LeftOutOut]
     total: int
+    next_offset: int | None
+
+
+class SecretOut(Output):
+    """Where a secret was found. What it is, is not said."""
+
+    path: str
+    line: int
+    kind: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> "SecretOut":
+        """Return *finding* for the wire."""
+        return cls(path=display(finding.path), line=finding.line, kind=finding.kind)
+
+
+class SecretsPage(Output):
+    """A page of the secrets that were found, and whether they are masked."""
+
+    items: list[SecretOut]
+    total: int
+    masked: bool
     next_offset: int | None
 
 

@@ -19,7 +19,7 @@ from appliance.cli.flags import Flags
 from appliance.cli.progress import wait
 from appliance.cli.remote import Remote, Value, connect, error_of
 from appliance.cli.repo_settings import kept, settings_of
-from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo, Wanted
+from appliance.cli.views import Job, LeftOut, LeftOutPage, Repo, SecretsPage, Wanted
 from appliance.codeintel.source.address import address_of
 from appliance.codeintel.source.base import Reason
 from appliance.errors import Conflict, InvalidInput, NotFound
@@ -133,6 +133,8 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
             languages = output.joined(list(found.index.languages.items()))
             screen.print(Text(f"  languages  {languages}"))
             screen.print(Text(f"  left out   {output.joined(list(found.index.left_out.items())) or 'nothing'}"))
+            if found.index.secrets:
+                screen.print(Text(f"  secrets    {found.index.secrets:,} found: skellig repo secrets {found.name}"))
 
 
 @command.command()
@@ -206,6 +208,28 @@ def left_out(flags: Flags, *, repo: str, reason: str | None, as_json: bool) -> N
     for item in items:
         table.add_row(Text(item.path), item.reason, Text(item.detail))
     output.screen().print(table if items else "Nothing was left out.")
+
+
+@command.command("secrets")
+@click.argument("repo")
+@output.json_option
+@click.pass_obj
+def secrets(flags: Flags, *, repo: str, as_json: bool) -> None:
+    """List where keys, tokens and passwords were found in the files of REPO; never what they are."""
+    with _remote(flags) as remote:
+        _, found = _asked(remote, repo)
+        pages = list(_secrets(remote, found.id))
+    items = [item for page in pages for item in page.items]
+    if as_json:
+        output.print_json(items)
+        return
+    table = output.table("file", "line", "kind")
+    for item in items:
+        table.add_row(Text(item.path), f"{item.line:,}", item.kind)
+    screen = output.screen()
+    screen.print(table if items else "No secret was found.")
+    if items and not pages[0].masked:
+        screen.print(Text("They are not masked: index.mask_secrets is off.", style="yellow"))
 
 
 def summary(repo: Repo) -> Text:
@@ -342,6 +366,14 @@ def _left_out(remote: Remote, repo: str, *, reason: str | None) -> Iterator[Left
         query: dict[str, Value] = {"reason": reason, "limit": _PAGE, "offset": offset}
         page = remote.get(f"repos/{repo}/left-out", LeftOutPage, **query)
         yield from page.items
+        offset = page.next_offset
+
+
+def _secrets(remote: Remote, repo: str) -> Iterator[SecretsPage]:
+    offset: int | None = 0
+    while offset is not None:
+        page = remote.get(f"repos/{repo}/secrets", SecretsPage, limit=_PAGE, offset=offset)
+        yield page
         offset = page.next_offset
 
 

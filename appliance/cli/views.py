@@ -41,6 +41,7 @@ class Index(msgspec.Struct):
     left_out: dict[str, int]
     languages: dict[str, int]
     problems: int
+    secrets: int
     vectors: float
     behind: int | None
 
@@ -117,6 +118,23 @@ class LeftOutPage(msgspec.Struct):
 
     items: list[LeftOut]
     total: int
+    next_offset: int | None
+
+
+class Secret(msgspec.Struct):
+    """Where a secret was found."""
+
+    path: str
+    line: int
+    kind: str
+
+
+class SecretsPage(msgspec.Struct):
+    """A page of the secrets that were found."""
+
+    items: list[Secret]
+    total: int
+    masked: bool
     next_offset: int | None
 
 

@@ -72,6 +72,7 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     imports: tuple[Import, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     problem: str = ""
+    secrets: tuple[tuple[int, str], ...] = ()  # line and kind of each that was found, masked or not
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True, gc=False):

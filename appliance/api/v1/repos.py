@@ -18,6 +18,8 @@ from appliance.api.repos import (
     RepoIn,
     RepoOut,
     RepoPatch,
+    SecretOut,
+    SecretsPage,
 )
 from appliance.api.schemas import JobOut
 from appliance.base.paths import display, shown
@@ -25,6 +27,7 @@ from appliance.codeintel.citations import split_lines
 from appliance.codeintel.registry import Project, Repo
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.address import address_of
+from appliance.codeintel.source.secrets import is_masked
 from appliance.errors import ApplianceError, InvalidInput, NotFound
 from appliance.ids import CommitId
 from appliance.services import Services
@@ -128,6 +131,19 @@ class RepoController(Controller):
         end = offset + len(page)
         items = [LeftOutOut.of(left_out) for left_out in page]
         return LeftOutPage(items=items, total=total, next_offset=end if page and end < total else None)
+
+    @get("/{repo:str}/secrets", summary="Secrets found", responses=documented(errors.NotFound), sync_to_thread=True)
+    def secrets(self, repo: Which, services: Wired, limit: Limit = 100, offset: Offset = 0) -> SecretsPage:
+        """Return a page of where keys, tokens and passwords were found in its files; never what they are."""
+        generation = services.generations.published(services.registry.repo(repo).id)
+        page, total = generation.secrets(offset=offset, limit=limit), generation.info.secrets
+        end = offset + len(page)
+        return SecretsPage(
+            items=[SecretOut.of(finding) for finding in page],
+            total=total,
+            masked=is_masked(generation.info.policy),
+            next_offset=end if page and end < total else None,
+        )
 
     @get(
         "/{repo:str}/file",

@@ -42,6 +42,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int
     symbols: int
     problems: int
+    secrets: int
     left_out: dict[str, int]
     encodings: dict[str, int]
     languages: dict[str, int]
@@ -84,7 +85,7 @@ class Assembly:
         self._staged.execute("ATTACH ? AS project", (f"{project_db.absolute().as_uri()}?mode=ro",))
         self.arrays = {name: array("i") for name in ARRAYS}
         self._symbols: list[tuple[object, ...]] = []
-        self._symbol_count = self._files = self._lines = self._problems = 0
+        self._symbol_count = self._files = self._lines = self._problems = self._secrets = 0
         self._left_out: Counter[str] = Counter()
         self._encodings: Counter[str] = Counter()
         self._languages: Counter[str] = Counter()
@@ -120,6 +121,7 @@ class Assembly:
             chunks=len(self.arrays["chunk_file"]),
             symbols=self._symbol_count,
             problems=self._problems,
+            secrets=self._secrets,
             left_out=dict(self._left_out),
             encodings=dict(self._encodings),
             languages=dict(self._languages),
@@ -144,6 +146,7 @@ class Assembly:
         )  # fmt: skip
         self._db.execute(_FILE, values)
         self._count(facts)
+        self._db.executemany("INSERT INTO secrets VALUES (?, ?, ?)", [(number, *secret) for secret in facts.secrets])
         self._add_symbols(number, first_symbol, facts.symbols)
         path_tokens = tokenize(os.fsdecode(path).encode(errors="replace").decode())
         for index, chunk in enumerate(facts.chunks, start=first_chunk):
@@ -167,6 +170,7 @@ class Assembly:
         self._files += 1
         self._lines += facts.lines
         self._problems += bool(facts.problem)
+        self._secrets += len(facts.secrets)
         self._encodings[facts.encoding] += 1
         self._languages[facts.language] += 1
 

@@ -138,12 +138,13 @@ def _info(over: Generation, tables: sqlite3.Connection, changes: Changes, counts
     )
     for number in set(changes.left_out):
         left_out[tables.execute("SELECT reason FROM left_out WHERE id = ?", (number,)).fetchone()[0]] -= 1
-    lines = problems = gone = 0
+    lines = problems = secrets = gone = 0
     for number in changes.files:
         row = tables.execute("SELECT encoding, language, lines, problem FROM files WHERE id = ?", (number,)).fetchone()
         encodings[row[0]] -= 1
         languages[row[1]] -= 1
         lines, problems = lines + row[2], problems + bool(row[3])
+        secrets += tables.execute("SELECT count(*) FROM secrets WHERE file = ?", (number,)).fetchone()[0]
         gone += int(over.files.first_chunk[number + 1] - over.files.first_chunk[number])
     return msgspec.structs.replace(
         over.info,
@@ -154,6 +155,7 @@ def _info(over: Generation, tables: sqlite3.Connection, changes: Changes, counts
         encodings=_sum(encodings, counts.encodings),
         languages=_sum(languages, counts.languages),
         problems=over.info.problems - problems + counts.problems,
+        secrets=over.info.secrets - secrets + counts.secrets,
         patches=over.info.patches + 1,
         worn=over.info.worn + gone + counts.chunks,
         vectors=0,

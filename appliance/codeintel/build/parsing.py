@@ -5,20 +5,21 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
+import msgspec
+
 from appliance.base.clock import Clock
 from appliance.codeintel.build.staging import Missing, Staging
 from appliance.codeintel.facts import UNSURE, BlobTask
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.pool import ParserPool
-from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.base import Examined, Source
 from appliance.codeintel.source.filters import judge_content
+from appliance.codeintel.source.secrets import Secret
 from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
 from appliance.config import Index
 from appliance.ids import BlobId
 
 _COMMIT_ROWS = 200
-_FEW = 300  # blobs
-_AT_ONCE = 20  # of them in memory
 _COMMIT_S = 1.0  # a killed process loses at most this much work
 
 
@@ -57,7 +58,7 @@ class FactFinder:
         self._clock = clock
         self._pool = pool
         self._rows: list[BlobRow] = []
-        self._waiting: dict[BlobId, str] = {}  # handed to the pool: hint by blob
+        self._waiting: dict[BlobId, tuple[str, tuple[Secret, ...]]] = {}  # handed to the pool: hint, and secrets
         self._unreadable: list[BlobId] = []
 
     def run(self, *, progress: Progress, check: Check) -> int:
@@ -86,7 +87,9 @@ class FactFinder:
         progress("parse", tally.done, total)
         for blob, facts in pool.map(self._tasks()):
             unsure = self._trying if facts.problem in UNSURE else ""
-            self._rows.append(BlobRow(blob, self._waiting.pop(blob), pack_facts(facts), unsure=unsure))
+            hint, secrets = self._waiting.pop(blob)
+            packed = pack_facts(msgspec.structs.replace(facts, secrets=secrets) if secrets else facts)
+            self._rows.append(BlobRow(blob, hint, packed, unsure=unsure))
             tally.parsed += 1
             tally.done += 1
             if len(self._rows) >= _COMMIT_ROWS or self._clock.monotonic() - tally.last_commit >= _COMMIT_S:
@@ -104,27 +107,19 @@ class FactFinder:
     def _tasks(self) -> Iterator[BlobTask]:
         for batch in self._staging.missing():
             wanted = {item.blob: item for item in batch}
-            for blob, content in self._contents(list(wanted)):
-                task = self._judged(wanted.pop(blob), content)
+            for found in self._source.examine(list(wanted)):
+                task = self._judged(wanted.pop(found.blob), found)
                 if task is not None:
                     yield task
             self._unreadable += wanted
 
-    def _contents(self, blobs: list[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
-        """Read *blobs*; a few through the processes that are there, since to start some takes longer."""
-        if len(blobs) > _FEW:
-            yield from self._source.read(blobs)
-            return
-        for start in range(0, len(blobs), _AT_ONCE):
-            yield from self._source.blobs(blobs[start : start + _AT_ONCE]).items()
-
-    def _judged(self, item: Missing, content: bytes) -> BlobTask | None:
-        refusal = judge_content(item.path, content, limits=self._limits)
+    def _judged(self, item: Missing, found: Examined) -> BlobTask | None:
+        refusal = judge_content(item.path, found.content, limits=self._limits)
         if refusal is not None:
             self._rows.append(BlobRow(item.blob, item.hint, reason=refusal.reason, detail=refusal.detail))
             return None
-        self._waiting[item.blob] = item.hint
-        return BlobTask(item.blob, item.path, content)
+        self._waiting[item.blob] = item.hint, found.secrets
+        return BlobTask(item.blob, item.path, found.content)
 
     def _commit(self) -> None:
         if self._rows:

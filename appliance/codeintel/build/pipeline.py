@@ -29,6 +29,7 @@ from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags
 from appliance.codeintel.source.kept import KeptSources
 from appliance.codeintel.source.rules import Rules, rules_of, selected
+from appliance.codeintel.source.secrets import policy_of
 from appliance.codeintel.source.walk import judged, survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
@@ -74,7 +75,8 @@ class Indexer:
         self._paths = paths
         self._limits = limits
         self._clock = clock
-        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
+        self._policy = policy_of(limits)
+        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}/{self._policy}"
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
         self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock)
@@ -125,6 +127,8 @@ class Indexer:
         self._registry.fetch(repo, progress=progress, check=check)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
+            if store.forget_other_policies(self._policy):
+                store.shrink()
             with self._sources.using(repo.id, self._registry.read_at(repo), partial(self._registry.open, repo)) as source:
                 check()
                 progress("list", 0, None)
@@ -173,7 +177,7 @@ class Indexer:
         return next(iter(faults), None)
 
     def _sweep(self, store: CodeStore) -> None:
-        store.retire(live={repo.id for repo in self._registry.repos()})
+        store.retire(live={repo.id for repo in self._registry.repos()}, policy=self._policy)
         store.sweep()
 
     def _reused(self, store: CodeStore, place: _Place, snapshot: Snapshot, recipe: str) -> GenerationInfo | None:
@@ -293,6 +297,8 @@ class Indexer:
             encodings=counts.encodings,
             languages=counts.languages,
             problems=counts.problems,
+            secrets=counts.secrets,
+            policy=self._policy,
             parser_version=PARSER_VERSION,
         )
 

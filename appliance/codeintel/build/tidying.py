@@ -9,8 +9,10 @@ from pathlib import Path
 from appliance.base.log import get
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.registry import Registry
+from appliance.codeintel.source.secrets import is_masked
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.flows import FlowStore
+from appliance.codeintel.store.generation import GenerationInfo, vector_key
 from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.vectors import prune
 from appliance.errors import DiskFull, StorageFault, StoreCorrupt
@@ -27,7 +29,7 @@ def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None
     What a repo that was never indexed has cached so far is parsed again. Raise `StoreCorrupt` if a published generation
     cannot be read: nothing is forgotten then.
     """
-    used = {(blob, hint) for blob, hint, _ in _held(store)}
+    used = {(blob, hint) for blob, hint, _, _ in _held(store)}
     gone = store.forget_facts(used=used, everything=not registry.repos(project))
     with closing(FlowStore(store.paths.db)) as flows:
         flows.forget(used=used)
@@ -41,7 +43,7 @@ def tidy_facts(store: CodeStore, registry: Registry, project: ProjectId) -> None
 
 def tidy_vectors(store: CodeStore) -> None:
     """Forget every vector that no generation uses. Raise `StoreCorrupt` as `tidy_facts` does: nothing is forgotten then."""
-    used = {f"{blob}/{hint}/{version}" for blob, hint, version in _held(store)}
+    used = {vector_key(blob, hint, info, secret=secret) for blob, hint, info, secret in _held(store)}
     _log.info("tidy.vectors", forgotten=prune(store, used=used))
 
 
@@ -62,15 +64,19 @@ def tidy_renewed(renewed: Path, registry: Registry, project: ProjectId) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _held(store: CodeStore) -> Iterator[tuple[str, str, int]]:
-    """Yield blob, hint and parser version of every file of every generation, but for former ones that cannot be read."""
+def _held(store: CodeStore) -> Iterator[tuple[str, str, GenerationInfo, bool]]:
+    """Yield blob and hint of every file of every generation, that, and whether a secret was left in it as it is.
+
+    Former generations that cannot be read are passed over.
+    """
     for folder, info in store.generations():
         path = store.paths.generations / folder
         try:
             with closing(open_tables(path)) as conn, store_errors(path):
-                rows = conn.execute("SELECT blob, hint FROM files").fetchall()
+                rows = conn.execute("SELECT blob, hint, id IN (SELECT file FROM secrets) FROM files").fetchall()
         except StoreCorrupt:
             if any(published.folder == folder for published in store.branches(info.repo).values()):
                 raise
             rows = []
-        yield from ((blob, hint, info.parser_version) for blob, hint in rows)
+        left = not is_masked(info.policy)
+        yield from ((blob, hint, info, bool(secret) and left) for blob, hint, secret in rows)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from appliance.codeintel.source.past import Commit, Together
+from appliance.codeintel.source.secrets import Secret
 from appliance.ids import BlobId, CommitId
 
 Mode = Literal["100644", "100755", "120000", "160000"]
@@ -22,6 +23,7 @@ Reason = Literal[
     "long-line",  # minified, or data
     "nested-repository",  # a folder that has a git directory of its own
     "oversize",
+    "secret",  # a file that people keep secrets in, or a private key
     "special",  # a pipe, socket or device
     "submodule",  # a commit of another repository
     "symlink",
@@ -95,8 +97,19 @@ class Change:
     was: bool
 
 
+class Examined(NamedTuple):
+    """The content of a blob, and the secrets that were found in it."""
+
+    blob: BlobId
+    content: bytes
+    secrets: tuple[Secret, ...]
+
+
 class Source(Protocol):
-    """Where code comes from. Every method may be called from any thread."""
+    """Where code comes from. Every method may be called from any thread.
+
+    No content leaves it with a secret in it, unless the settings have it so: there is a mask over each.
+    """
 
     def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
         """Return the newest state of *branch* (None: what HEAD names). *hint* may make it faster, never different.
@@ -128,6 +141,9 @@ class Source(Protocol):
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the content of *blobs* in their order, streaming, without those that are missing, damaged or too large."""
 
+    def examine(self, blobs: Sequence[BlobId]) -> Iterator[Examined]:
+        """Yield what `read` does of *blobs*, and with each which secrets were found in it."""
+
     def blob(self, blob: BlobId) -> bytes:
         """Return one blob.
 
@@ -138,7 +154,10 @@ class Source(Protocol):
         """Return those of *blobs*, at most 400, that are there, whole and within the limit: faster than one by one."""
 
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
-        """Return the blob that stands at *path* in *commit*, or None if no file does."""
+        """Return the blob that stands at *path* in *commit*, or None if no file does.
+
+        Raise `NotFound` for a file that people keep secrets in: nobody is to read it here.
+        """
 
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return how many commits *branch* has that *commit* lacks; None if the repository cannot tell."""

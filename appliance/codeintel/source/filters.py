@@ -3,6 +3,7 @@
 import re
 
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut, Reason
+from appliance.codeintel.source.secrets import is_private_key, is_secret_file
 from appliance.config import Index
 
 _LONGEST_PATH = 4096
@@ -62,6 +63,8 @@ def judge(entry: Entry, *, limits: Index) -> LeftOut | None:
         verdict = "vendored", ""
     elif _GENERATED_NAME.fullmatch(name):
         verdict = "generated", "by its name"
+    elif limits.mask_secrets and is_secret_file(entry.path):
+        verdict = "secret", "by its name"
     elif entry.size > limits.max_file_bytes:
         verdict = "oversize", f"{entry.size:,} bytes"
     return LeftOut(entry.path, *verdict) if verdict else None
@@ -75,6 +78,8 @@ def judge_content(path: str, content: bytes, *, limits: Index) -> LeftOut | None
         return LeftOut(path, "binary")
     if (line := _long_line(content, limits.max_line_bytes)) > 0:
         return LeftOut(path, "long-line", f"line {line}")
+    if limits.mask_secrets and is_private_key(content):
+        return LeftOut(path, "secret", "a private key")
     if _GENERATED_MARK.search(content, 0, _HEAD):
         return LeftOut(path, "generated", "says so at its top")
     return None

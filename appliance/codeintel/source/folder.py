@@ -45,8 +45,8 @@ class _State(msgspec.Struct, frozen=True):
 class FolderSource(Stored):
     """Implements `Source` on the plain folder *root*; *mirror* is the folder of ours for the bare repository."""
 
-    def __init__(self, root: Path, *, mirror: Path, max_bytes: int, clock: Clock) -> None:
-        super().__init__(_make_store(mirror), max_bytes=max_bytes)
+    def __init__(self, root: Path, *, mirror: Path, max_bytes: int, clock: Clock, mask: bool = True) -> None:
+        super().__init__(_make_store(mirror), max_bytes=max_bytes, mask=mask)
         self._root = Path(os.path.realpath(root))
         self._mirror = mirror
         self._max_bytes = max_bytes

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -25,8 +26,10 @@ _BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,1024}")
 class GitSource(Stored):
     """Implements `Source` on *directory*; *mirror* is a folder of ours for the view."""
 
-    def __init__(self, directory: view.GitDirectory, *, mirror: Path, max_bytes: int, most_files: int = MOST_FILES) -> None:
-        super().__init__(view.build(directory, under=mirror), max_bytes=max_bytes, most_files=most_files)
+    def __init__(
+        self, directory: view.GitDirectory, *, mirror: Path, max_bytes: int, most_files: int = MOST_FILES, mask: bool = True
+    ) -> None:
+        super().__init__(view.build(directory, under=mirror), max_bytes=max_bytes, most_files=most_files, mask=mask)
         self._directory = directory
         self._mirror = mirror
         self._counts: dict[tuple[str, str], int] = {}
@@ -80,7 +83,8 @@ class GitSource(Stored):
 
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed these *lines* of *path*."""
-        return past.commits(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
+        found = past.commits(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
+        return [replace(each, summary=self._shown(each.summary.encode()).decode()) for each in found]
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*."""

@@ -50,7 +50,7 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
             raise NotFound(
                 f"{location} was not fetched yet.", remedy="Wait for its index job; `skellig repo list` shows it."
             )
-        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes)
+        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes, mask=limits.mask_secrets)
     if isinstance(location, Remote) or not location.is_absolute():
         raise InvalidInput(f"{location} is not an absolute path.", remedy=f"Give {Path.cwd() / str(location)}.")
     try:
@@ -65,5 +65,7 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
         raise InvalidInput(f"{location} may not be read.", remedy="Let the account that runs Skellig read it.")
     directory = view.find(location)
     if directory is not None:
-        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes)
-    return FolderSource(location, mirror=mirror, max_bytes=limits.max_file_bytes, clock=clock or SystemClock())
+        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes, mask=limits.mask_secrets)
+    return FolderSource(
+        location, mirror=mirror, max_bytes=limits.max_file_bytes, clock=clock or SystemClock(), mask=limits.mask_secrets
+    )

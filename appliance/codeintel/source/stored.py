@@ -1,21 +1,26 @@
 """Trees and blobs of one git directory: what reading a repository and reading the copy of a folder have in common."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
 from appliance.base import proc
 from appliance.base.budget import Budget
-from appliance.codeintel.source.base import Change, Entry, Mode, Snapshot
+from appliance.base.paths import display
+from appliance.codeintel.source.base import Change, Entry, Examined, Mode, Snapshot
 from appliance.codeintel.source.gitchild import Child, environment
 from appliance.codeintel.source.objects import Objects, is_id
+from appliance.codeintel.source.secrets import is_secret_file, masked
 from appliance.codeintel.source.trees import Trees
+from appliance.errors import NotFound
 from appliance.ids import BlobId, CommitId
 
 MOST_FILES = 2_000_000
 _PATH_BYTES_A_FILE = 100  # of that many files; a tree of a dozen objects can unfold into names of gigabytes
 _LONGEST_PATH = 4096
+_FEW = 300  # blobs: to start processes for so few takes longer than to read them
+_AT_ONCE = 20  # of them in memory
 _MODES = frozenset(get_args(Mode))
 
 
@@ -25,11 +30,12 @@ class Stored:
     A tree of more than *most_files* files is refused: one of a few objects can name more than there are atoms.
     """
 
-    def __init__(self, git_dir: Path, *, max_bytes: int, most_files: int = MOST_FILES) -> None:
+    def __init__(self, git_dir: Path, *, max_bytes: int, most_files: int = MOST_FILES, mask: bool = True) -> None:
         self._git_dir = git_dir
         self._objects = Objects(git_dir, max_bytes=max_bytes)
         self._trees = Trees(git_dir)
         self._most_files = most_files
+        self._mask = mask
 
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of the tree, streaming; links and submodules too.
@@ -62,21 +68,37 @@ class Stored:
 
     def read(self, blobs: Iterable[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the content of *blobs* in their order; leave out one that is missing, damaged or over the limit."""
-        return self._objects.read(blobs)
+        return ((blob, self._shown(content)) for blob, content in self._objects.read(blobs))
+
+    def examine(self, blobs: Sequence[BlobId]) -> Iterator[Examined]:
+        """Yield what `read` does, and with each which secrets were found in it; a few blobs start no processes."""
+        for blob, content in self._objects.read(blobs) if len(blobs) > _FEW else self._small(blobs):
+            hidden, secrets = masked(content)
+            yield Examined(blob, hidden if self._mask else content, secrets)
+
+    def _small(self, blobs: Sequence[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+        for start in range(0, len(blobs), _AT_ONCE):
+            yield from self._objects.blobs(blobs[start : start + _AT_ONCE]).items()
 
     def blob(self, blob: BlobId) -> bytes:
         """Return one blob; raise `NotFound` if it is missing, `LimitExceeded` if it is larger than the limit."""
-        return self._objects.blob(blob)
+        return self._shown(self._objects.blob(blob))
 
     def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
         """Return those of *blobs* that are there and within the limit, asked for all at once."""
-        return self._objects.blobs(blobs)
+        return {blob: self._shown(content) for blob, content in self._objects.blobs(blobs).items()}
 
     def locate(self, *, commit: CommitId, path: str) -> BlobId | None:
-        """Return the blob that stands at *path* in *commit*, or None if no file does."""
+        """Return the blob that stands at *path* in *commit*, or None if no file does; `NotFound` for a file of secrets."""
         parts = path.split("/")
         if not is_id(commit) or "\0" in path or len(path) > _LONGEST_PATH or any(part in {"", ".", ".."} for part in parts):
             return None
+        if self._mask and is_secret_file(path):
+            raise NotFound(
+                f"{display(path)!r} is a file that people keep secrets in: it is not shown.",
+                remedy="The setting index.mask_secrets decides that.",
+                path=path,
+            )
         name = f"{commit}:{path}"
         if "\n" in path:  # the persistent child reads lines
             argv = ("git", "rev-parse", "--verify", "--quiet", os.fsencode(name))
@@ -86,6 +108,9 @@ class Stored:
                 return None
         found = self._objects.info(name)
         return BlobId(found.id) if found and found.type == "blob" else None
+
+    def _shown(self, content: bytes) -> bytes:
+        return masked(content)[0] if self._mask else content
 
     def close(self) -> None:
         """End the git processes."""

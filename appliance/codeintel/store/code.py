@@ -160,6 +160,18 @@ class CodeStore:
             conn.execute("DELETE FROM unsure WHERE (blob, hint) NOT IN (SELECT blob, hint FROM blobs)")
         return len(gone)
 
+    def forget_other_policies(self, policy: str) -> bool:
+        """Forget, and overwrite, what was found in blobs under another *policy* of secrets; return whether anything was."""
+        with self._db.read() as conn:
+            if conn.execute("SELECT 1 FROM blobs WHERE instr(recipe, ?) = 0 LIMIT 1", (policy,)).fetchone() is None:
+                return False
+            conn.execute("PRAGMA secure_delete=ON")
+        with self._db.write() as conn:
+            conn.execute("DELETE FROM blobs WHERE instr(recipe, ?) = 0", (policy,))
+            conn.execute("DELETE FROM flows")
+            conn.execute("DELETE FROM unsure")
+        return True
+
     def shrink(self) -> None:
         """Give the space of what was forgotten back to the disk, once it is more than what is left, and empty the log."""
         with self._db.read() as conn:
@@ -266,10 +278,11 @@ class CodeStore:
             row = conn.execute("SELECT recipe FROM generations WHERE folder = ? ORDER BY rowid DESC", (folder,)).fetchone()
         return "" if row is None else str(row[0])
 
-    def retire(self, *, live: Collection[RepoId], keep: int = 2) -> None:
+    def retire(self, *, live: Collection[RepoId], policy: str = "", keep: int = 2) -> None:
         """Forget all but the newest *keep* generations of each *live* repo, and every one of the others.
 
-        The published generations of a live repo are never forgotten.
+        Of those that were made under another *policy* of secrets none is kept for being new. The published generations of a
+        live repo are never forgotten.
         """
         with self._db.write() as conn:
             known = [RepoId(row[0]) for row in conn.execute("SELECT DISTINCT repo FROM generations")]
@@ -278,8 +291,9 @@ class CodeStore:
                     conn.execute("DELETE FROM published WHERE repo = ?", (repo,))
                 conn.execute(
                     "DELETE FROM generations WHERE repo = ?1 AND id NOT IN (SELECT generation FROM published) AND id NOT IN"
-                    " (SELECT id FROM generations WHERE repo = ?1 ORDER BY rowid DESC LIMIT ?2)",
-                    (repo, keep if repo in live else 0),
+                    " (SELECT id FROM generations WHERE repo = ?1 AND (?3 = '' OR instr(recipe, ?3) > 0)"
+                    " ORDER BY rowid DESC LIMIT ?2)",
+                    (repo, keep if repo in live else 0, policy),
                 )
             for table in ("matrices", "graphs"):
                 conn.execute(f"DELETE FROM {table} WHERE folder NOT IN (SELECT folder FROM generations)")  # noqa: S608

@@ -6,6 +6,7 @@ Only its vector matrix is filled in behind: each newer one is a folder of its ow
 """
 
 import copy
+import functools
 import os
 import sqlite3
 import weakref
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,6 +22,7 @@ import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.source.base import LeftOut
+from appliance.codeintel.source.secrets import is_masked
 from appliance.codeintel.store.chunks import Chunks
 from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.graph import CallGraph
@@ -58,6 +61,8 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
     languages: Mapping[str, int]
     problems: int  # files whose syntax could not be used; their text is indexed
     parser_version: int
+    secrets: int = 0  # that were found in files
+    policy: str = ""  # of secrets, by `source.secrets.policy_of`
     vectors: int = 0
     vectors_skipped: int = 0
     vectors_failed: int = 0
@@ -69,6 +74,19 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
         """The share of the chunks that should have a vector which do have one, 0 to 1."""
         wanted = self.chunks - self.vectors_skipped
         return self.vectors / wanted if wanted > 0 else 1.0
+
+
+class Finding(NamedTuple):
+    """Where a secret of some kind was found."""
+
+    path: str
+    line: int
+    kind: str
+
+
+def vector_key(blob: str, hint: str, info: GenerationInfo, *, secret: bool) -> str:
+    """Return what the vectors of a blob's chunks are stored under; *secret*: one was left in its text, and embedded."""
+    return f"{blob}/{hint}/{info.parser_version}{'/open' if secret else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +202,25 @@ class Generation:
 
     def vector_key(self, file: int) -> str:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""
-        return f"{self.files.blobs[file]}/{self.files.hints[file]}/{self.info.parser_version}"
+        return vector_key(self.files.blobs[file], self.files.hints[file], self.info, secret=file in self._open_files)
+
+    def secrets(self, *, offset: int = 0, limit: int = 100) -> list[Finding]:
+        """Return which secrets were found, in the order of paths and lines; never what they are."""
+        query = (
+            "SELECT f.path, s.line, s.kind FROM secrets s JOIN files f ON f.id = s.file ORDER BY f.path, s.line, s.kind"
+            " LIMIT ? OFFSET ?"
+        )
+        with self._db.read() as conn:
+            rows = conn.execute(query, (limit, offset)).fetchall()
+        return [Finding(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
+
+    @functools.cached_property
+    def _open_files(self) -> frozenset[int]:
+        """The files whose secrets were left as they are."""
+        if is_masked(self.info.policy):
+            return frozenset()
+        with self._db.read() as conn:
+            return frozenset(row[0] for row in conn.execute("SELECT DISTINCT file FROM secrets"))
 
     def problem(self, file: int) -> str:
         """Return why the syntax of *file* could not be used, "" if it was."""

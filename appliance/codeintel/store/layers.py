@@ -23,6 +23,7 @@ CREATE TEMP VIEW dead AS SELECT 0 AS file, 0 AS patch WHERE 0;
 _TABLES: Final = (  # of both layers: columns, and which rows are dead
     ("files", _FILES, "id NOT IN (SELECT file FROM patch.dead)"),
     ("symbols", _SYMBOLS, "file NOT IN (SELECT file FROM patch.dead)"),
+    ("secrets", "file, line, kind", "file NOT IN (SELECT file FROM patch.dead)"),
     ("left_out", _LEFT_OUT, "id NOT IN (SELECT id FROM patch.dead_left_out)"),
 )
 
@@ -45,9 +46,9 @@ def is_patched(folder: Path) -> bool:
 def open_tables(folder: Path) -> sqlite3.Connection:
     """Open the tables of the generation in *folder* for reading; raise `StoreCorrupt`.
 
-    ``files``, ``symbols`` and ``left_out`` hold what the generation holds, whatever layer it stands in; ``every_file`` the
-    dead files too, and ``dead`` says which those are. Join no table to another on the right of a LEFT JOIN: SQLite would put
-    all of it together first, where a scalar subquery is looked up.
+    ``files``, ``symbols``, ``secrets`` and ``left_out`` hold what the generation holds, whatever layer it stands in;
+    ``every_file`` the dead files too, and ``dead`` says which those are. Join no table to another on the right of a LEFT
+    JOIN: SQLite would put all of it together first, where a scalar subquery is looked up.
     """
     conn = connect_immutable(folder / WHOLE_NAME)
     try:

@@ -129,6 +129,7 @@ CREATE TABLE left_out (
   detail TEXT NOT NULL,
   beside INTEGER NOT NULL
 );
+CREATE TABLE secrets (file INTEGER NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL);
 """
 
 # Of chunks: a generation has one file of 32-bit numbers for each. `defines_start` says where in `defines` a chunk's begin.

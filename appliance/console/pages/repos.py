@@ -13,6 +13,9 @@ from litestar.response import Redirect
 
 from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo
+from appliance.codeintel.source.secrets import is_masked
+from appliance.codeintel.store.generation import Finding
+from appliance.console.code import file_url
 from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.wiring import Pages
@@ -65,6 +68,16 @@ class LeftOutRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretRow:
+    """Where a secret was found, safe to show."""
+
+    path: str
+    line: int
+    kind: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class RepoView:
     """One repository."""
 
@@ -75,6 +88,9 @@ class RepoView:
     reasons: tuple[tuple[str, int], ...]
     reason: str
     left_out: tuple[LeftOutRow, ...]
+    secrets: tuple[SecretRow, ...]
+    secrets_found: int
+    masked: bool
     previous: str
     next: str
     jobs: tuple[JobRow, ...]
@@ -184,6 +200,9 @@ def _one(
         reasons=held.reasons,
         reason=reason,
         left_out=held.left_out[:_PER_PAGE],
+        secrets=held.secrets,
+        secrets_found=held.secrets_found,
+        masked=held.masked,
         previous=_address(repo, reason=reason, offset=max(0, offset - _PER_PAGE)) if offset else "",
         next=_address(repo, reason=reason, offset=offset + _PER_PAGE) if len(held.left_out) > _PER_PAGE else "",
         jobs=tuple(job_row(job, names={repo.id: repo.name}) for job in jobs),
@@ -200,6 +219,9 @@ class _Held:
     encodings: tuple[tuple[str, int], ...] = ()
     reasons: tuple[tuple[str, int], ...] = ()
     left_out: tuple[LeftOutRow, ...] = ()
+    secrets: tuple[SecretRow, ...] = ()
+    secrets_found: int = 0
+    masked: bool = True
 
 
 def _held(repo: Repo, services: Services, *, reason: str, offset: int) -> _Held:
@@ -214,7 +236,15 @@ def _held(repo: Repo, services: Services, *, reason: str, offset: int) -> _Held:
         encodings=tuple(pair for pair in _ranked(info.encodings) if pair[0] != "utf-8"),
         reasons=_ranked(info.left_out),
         left_out=tuple(LeftOutRow(display(row.path), row.reason, display(row.detail)) for row in rows),
+        secrets=tuple(_secret_row(repo, info.commit, each) for each in generation.secrets(limit=_PER_PAGE)),
+        secrets_found=info.secrets,
+        masked=is_masked(info.policy),
     )
+
+
+def _secret_row(repo: Repo, commit: str, found: Finding) -> SecretRow:
+    href = file_url(repo.id, path=found.path, commit=commit, start=found.line, end=found.line)
+    return SecretRow(display(found.path), found.line, found.kind, href)
 
 
 def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.services import Services
+from tests.support import planted
 from tests.support.appliance import Client, make_services, serving, working
 from tests.support.chat import ScriptedChat, said
 from tests.support.indexed import WordEmbedder
@@ -343,6 +344,22 @@ def test_what_was_left_out_is_listed_with_its_reason(client: Client, tmp_path: P
     assert {item["reason"] for item in page["items"]} == {"binary"}
     assert client.get("/api/v1/repos/mixed/left-out", params={"reason": "vendored"}).json()["total"] == 0
     client.delete("/api/v1/repos/mixed")
+
+
+def test_secrets_are_listed_by_place_and_no_door_says_them(client: Client, tmp_path: Path) -> None:
+    source = make_repo(tmp_path, planted.FILES, name="leaky")
+    client.post("/api/v1/repos", json={"path": str(source)})
+    settle(client)
+    page = client.get("/api/v1/repos/leaky/secrets", params={"limit": 2}).json()
+    assert (page["masked"], page["next_offset"], len(page["items"])) == (True, 2, 2)
+    assert page["total"] == client.get("/api/v1/repos/leaky").json()["index"]["secrets"] > 2
+    lines = client.get("/api/v1/repos/leaky/file", params={"path": "src/settings.py"}).text
+    found = client.get("/api/v1/search", params={"q": "/ACCESS|SESSION|password/"}).text
+    assert not [secret for secret in planted.SECRETS if secret in lines + found + str(page)]
+    assert planted.UUID in lines
+    refused = client.get("/api/v1/repos/leaky/file", params={"path": ".env"})
+    assert (refused.status_code, "keep secrets in" in refused.text) == (404, True)
+    client.delete("/api/v1/repos/leaky")
 
 
 def test_health_names_each_part_to_those_who_are_logged_in(client: Client) -> None:

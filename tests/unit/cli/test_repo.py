@@ -12,7 +12,7 @@ from tests.unit.cli.conftest import Line
 JOB = {"id": "job_1", "kind": "index", "key": "repo_1", "state": "queued", "attempts": 0, "reason": "", "progress": None}
 INDEX = {
     "commit": "c" * 40, "branch": "main", "files": 12, "lines": 3400, "chunks": 90, "left_out": {"binary": 2, "oversize": 1},
-    "languages": {"python": 12}, "problems": 0, "vectors": 0.25, "behind": 0,
+    "languages": {"python": 12}, "problems": 0, "secrets": 0, "vectors": 0.25, "behind": 0,
 }  # fmt: skip
 REPO = {
     "id": "repo_1", "name": "shop", "project": "prj_1", "project_name": "default", "path": "/srv/shop", "branch": None,
