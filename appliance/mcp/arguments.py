@@ -74,8 +74,8 @@ class SearchCode(Limited, Several):
         min_length=1,
         max_length=LONGEST_QUERY,
         description=(
-            'Words, names of definitions or "exact phrases"; with filters such as lang:python path:src/ symbol:NAME.'
-            " Examples: retry after timeout; parse_config lang:go"
+            'Words or names; content:"text as written" and /regular expressions/ give every line that fits; filters such as'
+            " lang:python path:src/ -path:test. Examples: retry after timeout; parse_config lang:go; /def \\w+_init/"
         ),
     )
 

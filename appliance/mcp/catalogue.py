@@ -31,8 +31,8 @@ class Tool:
 TOOLS: Final[Mapping[str, Tool]] = {
     "search_code": Tool(
         "Search code",
-        "Find code by words, by names or by what it does. Use this first, when you do not know where something is."
-        " Each result has its path and lines.",
+        "Find code by words, by names, by what it does, or every line that has some text. Use this first, when you do not"
+        " know where something is. Each result has its path and lines.",
         arguments.SearchCode,
         results.Hits,
     ),

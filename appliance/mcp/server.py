@@ -19,16 +19,17 @@ from mcp_types import (
 
 from appliance import __version__
 from appliance.base import log
-from appliance.errors import Cancelled
+from appliance.errors import Cancelled, Throttled
 from appliance.mcp import catalogue
+from appliance.mcp.callers import Caller
 from appliance.mcp.replies import ERROR, Call, Reply, refused
 
 _log = log.get("mcp")
 
 Context = ServerRequestContext[dict[str, object]]
 
-GONE: Final = "skellig.gone"
-"""The name under which a request's scope may hold an event: that whoever sent it no longer listens."""
+CALLER: Final = "skellig.caller"
+"""The name under which the scope of an HTTP request holds its `Caller`."""
 
 _TOLD_S: Final = 1.0  # who does not take what is told of progress within that time is told no more of it
 _READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -104,12 +105,12 @@ class _Told:
 
 
 async def _while_listening(context: Context, call: Call, params: CallToolRequestParams, told: _Told) -> Reply:
-    """Return the reply to a call, and stop it as soon as it is known that nobody waits for the reply."""
-    gone = _gone(context)
-    if gone is None:
+    """Return the reply to a call, which waits for its turn, and stop it once it is known that nobody waits for the reply."""
+    caller = _caller(context)
+    if caller is None:
         return await call(params.name, params.arguments or {}, told)
-    working = asyncio.ensure_future(call(params.name, params.arguments or {}, told))
-    leaving = asyncio.ensure_future(gone.wait())
+    working = asyncio.ensure_future(_in_turn(caller, call, params, told))
+    leaving = asyncio.ensure_future(caller.gone.wait())
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return await working if working.done() else refused(Cancelled("The client has gone."))
@@ -119,10 +120,18 @@ async def _while_listening(context: Context, call: Call, params: CallToolRequest
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-def _gone(context: Context) -> asyncio.Event | None:
+async def _in_turn(caller: Caller, call: Call, params: CallToolRequestParams, told: _Told) -> Reply:
+    try:
+        async with caller.turns.turn():
+            return await call(params.name, params.arguments or {}, told)
+    except Throttled as exc:
+        return refused(exc)
+
+
+def _caller(context: Context) -> Caller | None:
     scope = getattr(context.request, "scope", None)
-    found = scope.get(GONE) if isinstance(scope, Mapping) else None
-    return found if isinstance(found, asyncio.Event) else None
+    found = scope.get(CALLER) if isinstance(scope, Mapping) else None
+    return found if isinstance(found, Caller) else None
 
 
 class _Faults(logging.Handler):

@@ -1,7 +1,7 @@
 """The tools over streamable HTTP: one application for every connection, bounded in all that a client can make it hold."""
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,17 +13,15 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from appliance.access.principal import Principal
-from appliance.errors import Throttled
+from appliance.mcp.callers import Caller, Turns
 from appliance.mcp.replies import Call
-from appliance.mcp.server import GONE, server
+from appliance.mcp.server import CALLER, server
 
 MOST_OF_ONE: Final = 64  # sessions of one key: a further one ends the one that was used longest ago
 MOST_IN_ALL: Final = 1_000
-MOST_CALLS: Final = 32  # of one key at a time: else one client could keep all others waiting
 IDLE_S: Final = 1_800.0
 LARGEST_BODY: Final = 1_000_000
 
-_RETRY_S: Final = 1
 _SESSION: Final = b"mcp-session-id"
 _LAST_EVENT: Final = b"last-event-id"  # no event is kept: who listens again hears what comes from now on
 
@@ -45,7 +43,7 @@ class Sessions:
             server(call), session_idle_timeout=idle, max_request_body_size=LARGEST_BODY, max_sessions=most
         )
         self._most_of_one = most_of_one
-        self._calls: Counter[str] = Counter()  # that are being answered, by key
+        self._turns: dict[str, Turns] = {}  # by key
         self._leaving = asyncio.Event()
         self._known: OrderedDict[str, _Session] = OrderedDict()  # used longest ago first
 
@@ -67,17 +65,17 @@ class Sessions:
                 opened = _session_of(message["headers"])
             await send(message)
 
-        gone = asyncio.Event()
+        caller = Caller(self._turns.setdefault(owner, Turns()))
 
         async def receive_on() -> Message:
             message = await (self._until_leaving(receive) if scope["method"] == "GET" else receive())
             if message["type"] == "http.disconnect":
-                gone.set()
+                caller.gone.set()
             return message
 
         headers = [pair for pair in scope["headers"] if pair[0] != _LAST_EVENT]
-        theirs = {**scope, "headers": headers, "user": _user(owner), GONE: gone}
-        with self._answering(scope["method"], owner), self._busy(sent, owner):
+        theirs = {**scope, "headers": headers, "user": _user(owner), CALLER: caller}
+        with self._busy(sent, owner):
             await self._manager.handle_request(theirs, receive_on, send_on)
         if opened:
             self._known[opened] = _Session(owner)
@@ -98,20 +96,6 @@ class Sessions:
         finally:
             receiving.cancel()
             leaving.cancel()
-
-    @contextmanager
-    def _answering(self, method: str, owner: str) -> Iterator[None]:
-        """Count a call while it is answered; raise `Throttled` where *owner* has too many."""
-        calls = int(method == "POST")
-        if calls and self._calls[owner] >= MOST_CALLS:
-            raise Throttled(
-                f"One key may make {MOST_CALLS} calls at a time.", remedy="Wait for some of them.", retry_after=_RETRY_S
-            )
-        self._calls[owner] += calls
-        try:
-            yield
-        finally:
-            self._calls[owner] -= calls
 
     @contextmanager
     def _busy(self, session: str, owner: str) -> Iterator[None]:

@@ -18,9 +18,10 @@ from appliance.cli.main import COMMANDS, skellig
 from appliance.config import names
 from appliance.errors import ApplianceError
 from appliance.mcp import arguments
+from appliance.mcp.callers import MOST_CALLS, MOST_WAITING
 from appliance.mcp.catalogue import TOOLS
 from appliance.mcp.pages import CHARACTERS_A_TOKEN, MOST_LINES
-from appliance.mcp.sessions import MOST_CALLS, MOST_IN_ALL, MOST_OF_ONE
+from appliance.mcp.sessions import MOST_IN_ALL, MOST_OF_ONE
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -113,7 +114,8 @@ def test_the_limits_of_the_tools_are_those_of_the_code() -> None:
     for said in (
         f"has {MOST_OF_ONE} at a time",
         f"have {MOST_IN_ALL:,};",
-        f"make {MOST_CALLS} calls at a time",
+        f"one key {MOST_CALLS} calls",
+        f"and {MOST_WAITING} wait",
         f"1 to {arguments.MOST_ITEMS}",
     ):
         assert said in text, said

@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from appliance.cli import place
+from appliance.cli.remote import no_certificates
 from appliance.config import Web
 from appliance.services import CLI_KEY, Services
 
@@ -32,7 +33,7 @@ async def over_http(port: int, key: str, *, headers: Mapping[str, str] | None = 
     """Give a session over streamable HTTP, after its handshake."""
     sent = {"authorization": f"Bearer {key}", **(headers or {})}
     async with (
-        httpx2.AsyncClient(headers=sent, trust_env=False, timeout=30) as http,
+        httpx2.AsyncClient(headers=sent, trust_env=False, timeout=30, verify=no_certificates()) as http,
         streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http) as (read, write),
         ClientSession(read, write) as session,
     ):
@@ -45,7 +46,7 @@ async def without_session(port: int, key: str) -> AsyncIterator[Client]:
     """Give a client that speaks the newest protocol, which knows no sessions."""
     sent = {"authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=sent, trust_env=False, timeout=30) as http,
+        httpx2.AsyncClient(headers=sent, trust_env=False, timeout=30, verify=no_certificates()) as http,
         Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http), mode="2026-07-28") as client,
     ):
         yield client

@@ -17,8 +17,9 @@ from tests.support.house import until
 from tests.support.listening import listening
 from tests.support.repos import commit, make_repo
 
-CALLS = 5_000
-_A_FILE = 100
+LINES = 5_000  # that say "parcel number"
+CALLS = 250  # of ping
+A_FILE = 5
 
 STORE = '''"""Where parcels are kept."""
 
@@ -80,8 +81,8 @@ class Served:
 
 def many_calls() -> dict[str, bytes | str | None]:
     files: dict[str, bytes | str | None] = {"hub.py": "def ping(number):\n    return number\n"}
-    for file in range(CALLS // _A_FILE):
-        body = "".join(f"    ping({file * _A_FILE + line})\n" for line in range(_A_FILE))
+    for file in range(CALLS // A_FILE):
+        body = "".join(f"    ping({file * A_FILE + line})\n" for line in range(A_FILE))
         files[f"spokes/spoke{file:02}.py"] = f"from hub import ping\n\n\ndef spoke{file}():\n{body}"
     return files
 
@@ -90,6 +91,7 @@ def files() -> dict[str, bytes | str | None]:
     return many_calls() | {
         "store/shelf.py": STORE,
         "store/long.txt": "\n".join(f"line {number} of the long file" for number in range(1, 3_001)),
+        "store/list.txt": "".join(f"parcel number {number}\n" for number in range(LINES)),
         "store/wide.txt": "wide " * 3_000 + "\n",
         "store/empty.txt": "",
         "caf\udce9.py": "def brewed():\n    return 1\n",

@@ -14,7 +14,7 @@ from appliance.mcp.pages import CHARACTERS_A_TOKEN
 from appliance.mcp.toolbox import RUNS
 from tests.support.agents import error_of, found_in, over_http, text_of
 from tests.support.house import until
-from tests.unit.mcp.conftest import CALLS, Served
+from tests.unit.mcp.conftest import CALLS, LINES, Served
 
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "search_code": {"query": "put parcel on shelf"},
@@ -123,13 +123,20 @@ def test_an_answer_says_the_same_in_both_forms_and_of_which_state_it_speaks(serv
 
 
 def test_a_list_of_thousands_comes_in_pages_that_hold_each_entry_once(served: Served) -> None:
-    pages = walk(served, "callers", "calls", name="ping", limit=100, max_tokens=12_000)
+    pages = walk(served, "search_code", "hits", query="/^parcel number/", limit=100, max_tokens=12_000)
+    seen = [(each["path"], each["start_line"]) for page in pages for each in page["hits"]]  # type: ignore[attr-defined]
+    assert {page["total"] for page in pages} == {LINES}
+    assert (len(seen), len(set(seen))) == (LINES, LINES)
+    first = found_in(call(served, "search_code", query='content:"parcel number"', limit=60))
+    assert (first["total"], first["truncated"], len(first["hits"])) == (LINES, True, 60)  # type: ignore[arg-type]
+    assert "next_cursor" in str(first["hint"])
+
+
+def test_calls_come_in_pages_too(served: Served) -> None:
+    pages = walk(served, "callers", "calls", name="ping", limit=60)
     seen = [(each["path"], each["line"]) for page in pages for each in page["calls"]]  # type: ignore[attr-defined]
     assert {page["total"] for page in pages} == {CALLS}
     assert (len(seen), len(set(seen))) == (CALLS, CALLS)
-    first = found_in(call(served, "callers", name="ping", limit=60))
-    assert (first["total"], first["truncated"]) == (CALLS, True)
-    assert "next_cursor" in str(first["hint"])
 
 
 def test_a_long_file_comes_in_pages_that_make_it_whole(served: Served) -> None:
