@@ -29,6 +29,8 @@ from appliance.codeintel.store.symbols import SymbolRow
 _NO_CODE = frozenset({"text", "markdown"})
 CALLING = CALLABLES | CLASSES | {"property", "macro"}
 _MOST_DEFINITIONS = 3  # of one name of which the calls are listed
+_WEAK = frozenset({"references", "tests"})  # kinds of edges that stand beside others of the same use
+_MOST_NAMED = 3  # files in one warning
 _MOST_OUTSIDE = 8  # names in one sentence
 
 
@@ -85,8 +87,19 @@ def callers(found: Found, graph: CallGraph) -> list[Call]:
 
 
 def uses(found: Found, graph: CallGraph) -> list[Call]:
-    """Return the uses of a definition, of whatever kind, in the order of `callers`."""
-    return _sorted(_calls(found.code, graph.uses(_with_constructor(found))))
+    """Return the uses of a definition, of whatever kind, in the order of `callers`.
+
+    A line that calls something also reads its name, and a test that calls it is one of it: that is one use.
+    """
+    edges = graph.uses(_with_constructor(found))
+    told: set[tuple[int, int]] = set()
+    kept: list[EdgeRow] = []
+    for weak in ((), ("references",), ("tests",)):
+        some = [each for each in edges if (each.kind in weak if weak else each.kind not in _WEAK)]
+        some = [each for each in some if not weak or (each.source, each.line) not in told]
+        told.update((each.source, each.line) for each in some)
+        kept += some
+    return _sorted(_calls(found.code, kept))
 
 
 def callees(found: Found, graph: CallGraph) -> list[Call]:
@@ -112,14 +125,18 @@ def unfollowed(generation: Generation) -> list[str]:
         said.append(f"calls are not followed in {', '.join(languages)} yet.")
     if generation.graph is None:
         return ["its calls are still being followed.", *said]
-    return [*said, *_shortfalls(generation.graph.info)]
+    return [*said, *_shortfalls(generation, generation.graph.info)]
 
 
-def _shortfalls(info: GraphInfo) -> list[str]:
-    """Return what a graph lacks of the languages that are followed."""
+def _shortfalls(generation: Generation, info: GraphInfo) -> list[str]:
+    """Return what a graph lacks of the languages that are followed, and the first of the files that could not be read."""
     said = []
-    if info.skipped:
-        said.append(f"{several(info.skipped, 'file')} could not be followed: their syntax cannot be used.")
+    if count := generation.info.problems:
+        named = ", ".join(map(display, generation.problems(limit=_MOST_NAMED)))
+        said.append(f"{several(count, 'file')} could not be followed, their syntax cannot be used: {named}{_more(count)}.")
+    if count := generation.info.left_out.get("unreadable", 0):
+        named = ", ".join(display(each.path) for each in generation.left_out(reason="unreadable", limit=_MOST_NAMED))
+        said.append(f"{several(count, 'file')} could not be read: {named}{_more(count)}.")
     if info.changed:
         said.append(f"{several(info.changed, 'file')} changed since its graph was made: their calls are not in it yet.")
     if info.cut:
@@ -129,6 +146,10 @@ def _shortfalls(info: GraphInfo) -> list[str]:
     if not info.settled:
         said.append("there was more to learn when its graph was made: calls may be missing.")
     return said
+
+
+def _more(count: int) -> str:
+    return f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
 
 
 def say_callers(query: StructureQuery, code: Sequence[Code], draft: Draft) -> None:
@@ -189,7 +210,7 @@ def following(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iter
         elif generation.graph is None:
             draft.say(f"{head}; its calls are still being followed, ask again in a moment.", place_of(item))
         else:
-            draft.warnings += [f"{item.code.repo_name}: {what}" for what in _shortfalls(generation.graph.info)]
+            draft.warnings += [f"{item.code.repo_name}: {what}" for what in _shortfalls(generation, generation.graph.info)]
             yield item
     draft.warnings = list(dict.fromkeys(draft.warnings))
 

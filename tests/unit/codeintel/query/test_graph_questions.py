@@ -260,3 +260,36 @@ def test_questions_in_words_are_answered_in_sentences_that_cite_the_lines(asking
     history = said("history of prices.RATE")
     assert history[0] == "`RATE` (constant, shop/prices.py:1) was changed last by these commits, the newest first."
     assert history[1].startswith("2023-11-14 Test: Raise the rate (")
+
+
+def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: Path) -> None:
+    """BR-080 and BR-092: one file in another encoding, one without a syntax, and the references of all the others."""
+    bench = IndexBench(tmp_path / "data")
+    files: dict[str, bytes | str | None] = {
+        "a.py": "def shared():\n    pass\n",
+        "wide.py": "from a import shared\nshared()  # \u00e9\n".encode("utf-16"),
+        "latin.py": "from a import shared\nshared()  # \u00e9\n".encode("latin-1"),
+        "deep.py": "x = " + "(" * 5000 + ")" * 5000 + "\n",
+    }
+    repo = bench.add(make_repo(tmp_path, files))
+    bench.index(repo)
+    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    reader = GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock)
+    found = run(reader.references("shared", scope=Scope(repo.project)))
+    assert {each.span.path for each in found.references} == {"wide.py", "latin.py"}
+    assert found.kinds == {"call": 2, "imports": 2}
+    assert found.warnings == ("repo: 1 file could not be followed, their syntax cannot be used: deep.py.",)
+    assert all(each.text for each in found.references)
+    bench.close()
+
+
+def test_a_page_says_that_it_is_one_and_all_pages_together_are_everything(asking: Asking) -> None:
+    """BR-094: a count has one meaning, and a walk from page to page returns each use once."""
+    seen: list[tuple[str, int]] = []
+    while True:
+        page = run(asking.reader.references("Price", scope=asking.scope, limit=1, offset=len(seen)))
+        seen += [(each.span.path, each.span.start_line) for each in page.references]
+        assert (page.total, page.truncated) == (2, len(seen) < 2)
+        if not page.truncated:
+            break
+    assert len(set(seen)) == len(seen) == 2
