@@ -10,6 +10,7 @@ from appliance.codeintel.query.calls import Call, uses
 from appliance.codeintel.query.draft import MAX_LISTED, Code, Draft, Found, named, place_of, plain_name, several, stands_at
 from appliance.codeintel.query.ways import way_of
 from appliance.codeintel.questions import StructureQuery
+from appliance.codeintel.store.kinds import USES
 from appliance.errors import ApplianceError
 
 _MOST_DEFINITIONS: Final = 3
@@ -75,7 +76,7 @@ def _named(item: Found) -> str:
 def _using(use: Call, *, to: bool = False) -> str:
     who = f"`{plain_name(use.caller.qualname)}`" if use.caller else f"The top level of {display(use.path)}"
     what = f" `{plain_name(use.name)}`" if to else " it"
-    verbs = {"inherits": "inherits from", "implements": "implements", "overrides": "replaces", "imports": "imports"}
-    verb = verbs.get(use.kind, "tests" if use.kind == "tests" else "uses" if use.kind == "references" else "calls")
+    verbs = {"inherits": "inherits from", "overrides": "replaces", "references": "uses"}
+    verb = verbs.get(use.kind, use.kind if use.kind in USES else "calls")
     may = "may: " if use.how == "candidate" else ""
     return f"{who} {may}{verb}{what} at {use.code.label}{display(use.path)}:{use.line} ({use.confidence:.0%} sure)."
