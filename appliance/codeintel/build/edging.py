@@ -8,11 +8,12 @@ import msgspec
 from appliance.codeintel.build.places import Part, Places
 from appliance.codeintel.build.rows import Rows
 from appliance.codeintel.facts import Reference
-from appliance.codeintel.resolve.bindings import Bindings, Named, Target
+from appliance.codeintel.resolve.bindings import Named, Target
 from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
 from appliance.codeintel.resolve.mentions import Mentioned
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.tested import files_named_for, named_for, words_of
+from appliance.codeintel.resolve.typed_bindings import TypedBindings, bindings_of
 from appliance.codeintel.resolve.uses import Use, Uses
 
 _REFERENCES: Final = msgspec.msgpack.Decoder(tuple[Reference, ...])
@@ -29,9 +30,10 @@ class Edging:
         self._parts = parts
         self._places = places
         self._edges = Edges(solver)
-        bindings = Bindings(solver.values, places.defined)
+        bindings = bindings_of(solver.values, places.defined)
         self._uses = Uses(solver, bindings)
-        self._mentioned = None if any(part.flow.uses for part in parts) else Mentioned(solver.values, bindings)
+        told = any(part.flow.uses for part in parts) and not isinstance(bindings, TypedBindings)
+        self._mentioned = None if told else Mentioned(solver.values, bindings)
         self._files = files_named_for([part.path for part in parts], [part.test for part in parts])
         self._seen: set[tuple[int, int]] = set()  # of the file at hand: target and line
         self._tested: set[tuple[int, int]] = set()

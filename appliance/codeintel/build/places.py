@@ -74,7 +74,7 @@ class Places:
                 return self.tested[target]
 
     def _of_name(self, scope: int, name: str) -> int | None:
-        plain = name.removeprefix(EXPORT).partition("@")[0].removesuffix("()")
+        plain = name.removeprefix(EXPORT).removeprefix(".").partition("@")[0].removesuffix("()")
         return self._named.get((self.of[scope], plain)) if self.own[scope] else None
 
     def _definitions(self, generation: sqlite3.Connection, file: int) -> dict[str, list[_Definition]]:

@@ -249,6 +249,10 @@ class Evaluator:
             case _:
                 return NOTHING
 
+    def promised(self, scope: int) -> Iterable[tuple[int, int]]:  # noqa: ARG002 - for languages where nobody says so
+        """Return what implements the class *scope* without saying so, and its methods: each with what it implements."""
+        return ()
+
     def whole(self, scope: int) -> tuple[int, ...]:
         """Return the classes that the class *scope* is a part of: here itself."""
         return (scope,)

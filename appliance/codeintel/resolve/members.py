@@ -236,6 +236,18 @@ class Members(Classes):
             waiting += new
         return frozenset((Order(tuple(found)),))
 
+    def alike(self, scope: int) -> Iterator[tuple[int, int]]:
+        """Yield the types that have all the methods of the interface *scope*, and these: each with what it implements."""
+        types = self._alike(scope)
+        wanted = self._methods(scope) if types else {}
+        for each in types:
+            yield each, scope
+            for name, method in wanted.items():
+                held = (self._method(base, name) for base in self.order(each) if isinstance(base, int))
+                own = next((found for found in held if found is not None), None)
+                if own is not None and own != method:
+                    yield own, method
+
     def _alike(self, scope: int) -> list[int]:
         """Return the types that have all the methods of the interface *scope*, and take and give the same."""
         if "interface" not in self._typed.scope(scope).marks:

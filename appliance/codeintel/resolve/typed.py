@@ -28,7 +28,7 @@ How a language joins:
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Op, Site, Term
@@ -151,6 +151,10 @@ class TypedEvaluator(Evaluator):
     def whole(self, scope: int) -> tuple[int, ...]:
         """Return the types that the class *scope* is a part of: itself, or what it adds to."""
         return self.classes.whole(scope)
+
+    def promised(self, scope: int) -> Iterable[tuple[int, int]]:
+        """Return what has all methods of the interface *scope*, and these: each with what it implements."""
+        return self.classes.alike(scope) if self.structural else ()
 
     def converts(self, file: int, site: Site) -> bool:
         """Return whether what looks like a call turns something into another type."""

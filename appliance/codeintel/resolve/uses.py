@@ -75,9 +75,12 @@ class Uses:
         flow = self._flows[file]
         for read in flow.reads:
             term = flow.terms[read.term]
+            source = self._values.first_scope[file] + read.scope
+            if term.op == Op.FROM and term.name in self._bound:
+                taken = self._bindings.member((self._values.modules.find(term.text, importer=file),), term.name)
+                yield from self._known(source, taken, "references", read.line, "name")
             if term.op != Op.ATTR or term.text not in self._bound:
                 continue
-            source = self._values.first_scope[file] + read.scope
             holders = self._values.of(file, term.a)
             targets = self._bindings.member(holders, term.text)
             if targets:
@@ -92,7 +95,7 @@ class Uses:
                 yield Use(source, target, "", "references", line, "candidate", _CANDIDATE)
 
     def _how(self, file: int, base: int, holders: Collection[Value]) -> How:
-        if any(isinstance(each, Module) for each in holders):
+        if any(isinstance(each, Module | Package) for each in holders):
             return "name"
         term = self._flows[file].terms[base]
         own = term.op == Op.PARAM and term.b == 0 and self._values.owner(self._values.first_scope[file] + term.a) is not None
@@ -139,6 +142,8 @@ class Uses:
                     yield from self._based(file, whole, bases, "inherits")
                     yield from self._based(file, whole, scope.promises, "implements")
                     yield from self._replaced(file, number, whole, (*bases, *scope.promises))
+                for source, target in self._values.promised(number):
+                    yield Use(source, target, "", "implements", self._values.scope(source).line, "type", 0.9)
             for each in self._values.defined_by(number):
                 if isinstance(each, Function):
                     yield Use(each.scope, number, "", "defines", self._values.scope(each.scope).line, "name", 1.0)
@@ -159,12 +164,17 @@ class Uses:
         for base in named:
             above += [each.scope for each in self._values.of(file, base) if isinstance(each, Class)]
         for name in (each for each in scope.names if above and self._values.replaceable(number, each)):
-            for method in (each for each in self._bindings.named(number, name) if isinstance(each, int)):
+            for method in self._methods(number, name):
                 for target in self._first(above, name):
                     owner = target.scope if isinstance(target, Named) else self._owner(target)
                     promised = owner is not None and "interface" in self._values.scope(owner).marks
                     kind: UseKind = "implements" if promised else "overrides"
                     yield Use(method, target, "", kind, self._values.scope(method).line, "type", 0.95)
+
+    def _methods(self, number: int, name: str) -> Iterator[int]:
+        for each in self._bindings.named(number, name):
+            if isinstance(each, int) and self._values.scope(each).kind != "class":
+                yield each
 
     def _first(self, classes: Sequence[int], name: str) -> Collection[int | Named]:
         for each in classes:

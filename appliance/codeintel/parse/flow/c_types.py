@@ -83,7 +83,10 @@ class Types(Typed):
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type *node*, or UNKNOWN if it says nothing. What it defines is read."""
         with self.deeper(3) as stop:
-            return UNKNOWN if stop or node is None else self.type_of(node)
+            if stop or node is None:
+                return UNKNOWN
+            self.at_line = line_of(node)
+            return self.type_of(node)
 
     def type_of(self, node: Node) -> int:
         """Read the type *node* for `declared`, which counts the steps down."""

@@ -24,7 +24,8 @@ class Expressions(Types):
 
     def selector(self, node: Node) -> int:
         """Read ``a.b``."""
-        return self.attribute(self.read(node.child_by_field_name("operand")), self.text(node.child_by_field_name("field")))
+        field = node.child_by_field_name("field")
+        return self.attribute(self.read(node.child_by_field_name("operand")), self.text(field), at=field)
 
     def called(self, node: Node) -> int:
         """Read a call."""

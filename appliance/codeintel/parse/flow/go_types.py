@@ -39,6 +39,7 @@ class Types(Typed):
         if node is None or self.depth > DEEPEST:
             return UNKNOWN
         self.depth += 1
+        self.at_line = line_of(node)
         term = self._declared(node)
         self.depth -= 1
         return term

@@ -222,6 +222,7 @@ class Objects(Typed):
             self.builder.cut = True
             return UNKNOWN
         self.depth += 1
+        self.at_line = line_of(node)
         term = self.instance_of(node)
         self.depth -= 1
         return term

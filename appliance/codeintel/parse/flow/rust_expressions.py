@@ -39,8 +39,11 @@ class Expressions(Patterns, ABC):
 
     def field(self, node: Node) -> int:
         """Read ``a.b``."""
-        base, name = self.read(node.child_by_field_name("value")), self.text(node.child_by_field_name("field"))
-        return self.item(base, int(name)) if name.isdigit() and len(name) < 3 else self.attribute(base, f"{FIELD}{name}")
+        shown = node.child_by_field_name("field")
+        base, name = self.read(node.child_by_field_name("value")), self.text(shown)
+        if name.isdigit() and len(name) < 3:
+            return self.item(base, int(name))
+        return self.attribute(base, f"{FIELD}{name}", at=shown)
 
     def literal(self, node: Node) -> int:
         """Read a literal."""
@@ -60,7 +63,7 @@ class Expressions(Patterns, ABC):
             return known
         last = function.child_by_field_name("field") if function.type == "field_expression" else function
         if function.type == "field_expression":
-            callee = self.attribute(self.read(function.child_by_field_name("value")), self.text(last))
+            callee = self.attribute(self.read(function.child_by_field_name("value")), self.text(last), at=last)
         else:
             callee = self.read(function)
         return self.call(callee, (last or function).end_point.row + 1, self.arguments(given))

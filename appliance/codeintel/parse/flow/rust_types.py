@@ -68,7 +68,7 @@ class Types(Typed):
 
     def _members(self, term: int, names: list[Node]) -> int:
         for name in reversed(names):
-            term = self.attribute(term, self.text(name)) if term else UNKNOWN
+            term = self.attribute(term, self.text(name), at=name) if term else UNKNOWN
         return term
 
     def _head(self, node: Node | None, ups: int, *, alone: bool) -> int:
@@ -101,6 +101,7 @@ class Types(Typed):
         if node is None or self.depth > DEEPEST:
             return UNKNOWN
         self.depth += 1
+        self.at_line = line_of(node)
         term = self._declared(node)
         self.depth -= 1
         return term

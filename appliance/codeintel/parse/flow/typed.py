@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+import msgspec
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Flow, Op, Param, Store
+from appliance.codeintel.flow import UNKNOWN, Flow, Op, Param, Read, Store
 from appliance.codeintel.parse.flow.builder import Builder, OpenScope
 
 DEEPEST: Final = 150  # steps down, of about three of Python's calls each
@@ -103,12 +104,13 @@ class Typed(ABC):
         self.imports: dict[str, int] = {}  # what this file alone calls so
         self.generics: dict[str, int] = {}  # parameters of types, with an instance of what they are at least
         self.depth = 0
+        self.at_line = 1  # where what is being read stands
         self.builder.scopes.append(OpenScope("module", "", -1, 1))
 
     def finish(self, unit: str = "") -> Flow:
         """Return the flow of the file, a part of *unit* as it says itself."""
         made = self.builder.finish()
-        return Flow(made.terms, made.scopes, made.sites, made.stores, made.reads, made.stars, made.cut, unit)
+        return msgspec.structs.replace(made, unit=unit)
 
     def read(self, node: Node | None) -> int:
         """Return the term of *node*, an expression or statement, and note what is called in it. Too deep is not gone."""
@@ -118,6 +120,7 @@ class Typed(ABC):
             self.builder.cut = True
             return UNKNOWN
         self.depth += 1
+        self.at_line = line_of(node)
         try:
             return self.visit(node)
         finally:
@@ -169,7 +172,12 @@ class Typed(ABC):
         variable = self.find(name)
         if variable is not None:
             return variable.term or self.builder.term(Op.READ, variable.scope, text=variable.own)
-        return self.imports.get(name) or self.builder.term(Op.READ, self.around(), text=name)
+        imported, around = self.imports.get(name), self.around()
+        if imported:
+            self.builder.reads.append(Read(self.scope, imported, self.at_line))
+            return imported
+        self.builder.use(self.scope, name, self.at_line, of=around)
+        return self.builder.term(Op.READ, around, text=name)
 
     def around(self) -> int:
         """Return the scope that is asked for a name which is no variable: of the type around, or of the module."""
@@ -232,9 +240,11 @@ class Typed(ABC):
         """Return the term of an instance of the type *kind*."""
         return self.builder.term(Op.INSTANCE, kind) if kind else UNKNOWN
 
-    def attribute(self, base: int, name: str) -> int:
-        """Return the term of *name* of *base*."""
-        return self.builder.term(Op.ATTR, base, text=name)
+    def attribute(self, base: int, name: str, *, at: Node | None = None) -> int:
+        """Return the term of *name* of *base*, and note that it is read: where *at* stands, or else where the walk does."""
+        term = self.builder.term(Op.ATTR, base, text=name)
+        self.builder.reads.append(Read(self.scope, term, self.at_line if at is None else line_of(at)))
+        return term
 
     def constant(self, text: str) -> int:
         """Return the term of a literal: its type, and perhaps its value."""
