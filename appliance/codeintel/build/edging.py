@@ -36,6 +36,7 @@ class Edging:
         self._mentioned = None if told else Mentioned(solver.values, bindings)
         self._files = files_named_for([part.path for part in parts], [part.test for part in parts])
         self._seen: set[tuple[int, int]] = set()  # of the file at hand: target and line
+        self._called: set[tuple[int, str]] = set()  # of it too: line, and the name of a function that is called there
         self._tested: set[tuple[int, int]] = set()
         self._subjects: dict[tuple[str, ...], int] = {}  # what it imports, by the words of its name
 
@@ -44,6 +45,7 @@ class Edging:
         self._rows.begin()
         for file, part in enumerate(self._parts):
             self._seen.clear()
+            self._called.clear()
             self._tested.clear()
             self._subjects.clear()
             for each in self._edges.of(file):
@@ -65,6 +67,7 @@ class Edging:
             self._rows.outside(source, edge.external, edge.line, kind=edge.kind)
         elif (target := self._places.target(edge.target)) is not None:
             self._seen.add((target, edge.line))
+            self._called.add((edge.line, self._values.scope(edge.target).name))
             self._rows.edge(target, source, edge.line, kind=edge.kind, how=edge.how, confidence=edge.confidence)
             if test and edge.how != "candidate" and not self._places.in_test(edge.target):
                 self._test(target, source, edge.line, edge.how, edge.confidence)
@@ -75,12 +78,19 @@ class Edging:
             self._rows.outside(source, use.external, use.line, kind=use.kind)
             return
         target = self._places.target(use.target)
-        if target is None or target == source or (use.kind == "references" and (target, use.line) in self._seen):
+        if target is None or target == source or (use.kind == "references" and self._is_told(use, target)):
             return
         self._seen.add((target, use.line))
         self._rows.edge(target, source, use.line, kind=use.kind, how=use.how, confidence=use.confidence)
         if test and use.kind == "imports" and not self._places.in_test(use.target):
             self._subjects.setdefault(words_of(self._name(use.target)), target)
+
+    def _is_told(self, use: Use, target: int) -> bool:
+        """Return whether an edge says already what is used here: of several functions of one name the one that is called."""
+        if (target, use.line) in self._seen:
+            return True
+        scope = self._values.scope(use.target) if isinstance(use.target, int) else None
+        return scope is not None and scope.kind == "function" and (use.line, scope.name) in self._called
 
     def _mentions(self, file: int, part: Part, mentioned: Mentioned) -> None:
         """Write what the facts of *file* mention, where its flow does not say which names are read."""

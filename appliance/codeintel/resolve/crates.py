@@ -90,7 +90,8 @@ class Crates(Units):
         if head == "crate":
             at = self.crate(importer)
         elif head != "self":
-            known = self._crates.get(self._renamed.get(head, head))
+            inner = f"{at}{self.between}{head}"
+            known = inner if inner in self.known else self._crates.get(self._renamed.get(head, head))
             if known is None:
                 return External(name)
             at = known

@@ -92,7 +92,7 @@ class _Statements(Expressions):
         name = self.text(node)
         if name not in self.extended:
             self.extended[name] = len(self.builder.scopes)
-            bases = (self.type_named(node),)
+            bases = (self.builder.term(Op.READ, 0, text=name),)
             line = line_of(node) if node is not None else 1
             self.builder.scopes.append(OpenScope("class", name, 0, line, bases=bases, marks=("extends",)))
         return self.extended[name]

@@ -243,7 +243,8 @@ class Typed(ABC):
     def attribute(self, base: int, name: str, *, at: Node | None = None) -> int:
         """Return the term of *name* of *base*, and note that it is read: where *at* stands, or else where the walk does."""
         term = self.builder.term(Op.ATTR, base, text=name)
-        self.builder.reads.append(Read(self.scope, term, self.at_line if at is None else line_of(at)))
+        if name.removeprefix(".").isidentifier():
+            self.builder.reads.append(Read(self.scope, term, self.at_line if at is None else line_of(at)))
         return term
 
     def constant(self, text: str) -> int:

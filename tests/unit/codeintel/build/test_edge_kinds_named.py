@@ -1,4 +1,4 @@
-"""Claims about edges of every kind where flows do not say which names are read, and where calls are not followed at all."""
+"""Claims about edges of every kind in languages with declared types, and where calls are not followed at all."""
 
 from pathlib import Path
 
@@ -68,6 +68,15 @@ GO_EDGES = {
     "references 16 price/price.go:Price -> price/price.go:Base",
     "references 20 price/price.go:Price.Total -> price/price.go:Price",
     "references 25 price/price.go:Gross -> price/price.go:Totaler",
+    "implements 15 price/price.go:Price -> price/price.go:Totaler",
+    "implements 20 price/price.go:Price.Total -> price/price.go:Totaler.Total",
+    "references 9 cart/cart.go:Cart -> price/price.go:Price",
+    "references 14 cart/cart.go:Cart.Sum -> price/price.go:Gross",
+    "references 14 cart/cart.go:Cart.Sum -> price/price.go:Rate",
+    "references 17 cart/cart.go:apply -> cart/cart.go:Cart.items",
+    "references 21 price/price.go:Price.Total -> price/price.go:Price.Label",
+    "references 22 price/price.go:Price.Total -> price/price.go:Base.Net",
+    "references 22 price/price.go:Price.Total -> price/price.go:Rate",
 }
 JAVA = {
     "J/Base.java": """\
@@ -97,8 +106,56 @@ JAVA_EDGES = {
     "inherits 3 J/Price.java:Price -> J/Base.java:Base",
     "references 4 J/Price.java:Price -> J/Base.java:Base",
     "overrides 5 J/Price.java:Price.total -> J/Base.java:Base.total",
+    "references 5 J/Price.java:Price.total -> J/Base.java:Base.RATE",
     "references 6 J/Price.java:Price.with -> J/Totaler.java:Totaler",
     "references 6 J/Price.java:Price.with -> J/Price.java:Price",
+}
+RUST = {
+    "Cargo.toml": """\
+[package]
+name = "shop"
+""",
+    "src/lib.rs": """\
+pub mod price;
+pub use price::Price as Cost;
+use std::fmt::Display;
+
+pub fn show(cost: &Cost, rest: &dyn Display) -> u32 {
+    cost.total() + price::RATE + cost.net
+}
+""",
+    "src/price.rs": """\
+pub const RATE: u32 = 2;
+pub trait Total { fn total(&self) -> u32; }
+pub enum Kind { Small, Large(Price) }
+pub struct Price { pub net: u32, total: u32 }
+impl Total for Price {
+    fn total(&self) -> u32 { self.total * RATE }
+}
+pub fn make(kind: Kind) -> Price {
+    match kind { Kind::Large(price) => price, _ => Price { net: 1, total: 1 } }
+}
+""",
+}
+RUST_EDGES = {
+    "imports 1 src/lib.rs -> src/price.rs",
+    "imports 2 src/lib.rs -> src/price.rs",
+    "imports 2 src/lib.rs -> src/price.rs:Price",
+    "references 5 src/lib.rs:show -> src/price.rs:Price",
+    "references 6 src/lib.rs:show -> src/price.rs:RATE",
+    "references 6 src/lib.rs:show -> src/price.rs:Price.net",
+    "references 3 src/price.rs:Kind.Large -> src/price.rs:Price",
+    "implements 4 src/price.rs:Price -> src/price.rs:Total",
+    "references 5 src/price.rs -> src/price.rs:Price",
+    "references 5 src/price.rs -> src/price.rs:Total",
+    "implements 6 src/price.rs:Price.total#2 -> src/price.rs:Total.total",
+    "references 6 src/price.rs:Price.total#2 -> src/price.rs:Price.total",
+    "references 6 src/price.rs:Price.total#2 -> src/price.rs:RATE",
+    "references 8 src/price.rs:make -> src/price.rs:Kind",
+    "references 8 src/price.rs:make -> src/price.rs:Price",
+    "references 9 src/price.rs:make -> src/price.rs:Kind",
+    "references 9 src/price.rs:make -> src/price.rs:Kind.Large",
+    "references 9 src/price.rs:make -> src/price.rs:Price",
 }
 RUBY = {
     "x.rb": """\
@@ -119,7 +176,9 @@ end
 }
 
 
-@pytest.mark.parametrize(("files", "truth"), [(GO, GO_EDGES), (JAVA, JAVA_EDGES)], ids=["go", "java"])
+@pytest.mark.parametrize(
+    ("files", "truth"), [(GO, GO_EDGES), (JAVA, JAVA_EDGES), (RUST, RUST_EDGES)], ids=["go", "java", "rust"]
+)
 def test_types_are_used_where_they_are_written_and_members_replace_those_of_bases(
     files: dict[str, str], truth: set[str], tmp_path: Path
 ) -> None:
