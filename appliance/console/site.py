@@ -55,6 +55,7 @@ def router(pages: Renderer) -> Router:
             repos.add,
             repos.show_one,
             repos.refresh,
+            repos.keep,
             repos.remove,
             file.show,
             file.show_lines,

@@ -13,9 +13,11 @@ from litestar.response import Redirect
 
 from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo
+from appliance.codeintel.source.address import address_of
 from appliance.codeintel.source.secrets import is_masked
 from appliance.codeintel.store.generation import Finding
 from appliance.console.code import file_url
+from appliance.console.pages.keeping import BranchRow, Keeping, branch_rows, form_of
 from appliance.console.pages.rows import JobRow, RepoRow, job_row, repo_row
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.wiring import Pages
@@ -82,6 +84,10 @@ class RepoView:
     """One repository."""
 
     row: RepoRow
+    branches: tuple[BranchRow, ...]
+    form: Keeping
+    changing: bool  # its form is open
+    watched: str
     here: str  # this very page, as it is brought up to date
     languages: tuple[tuple[str, int], ...]
     encodings: tuple[tuple[str, int], ...]
@@ -112,11 +118,12 @@ def add(data: URLEncodedBody[NewRepo], request: Asked, services: Wired, pages: P
     """
     try:
         source = data.source.strip()
-        if not source.startswith("/"):
+        address = address_of(source)
+        if isinstance(address, Path) and not address.is_absolute():
             raise InvalidInput("The path must be absolute.", remedy="Begin it with a slash, as the machine sees it.")
         project = _project(services, data.project.strip() or DEFAULT_PROJECT).id
         repo = services.registry.add_repo(
-            project, Path(source), name=data.name.strip() or None, branch=data.branch.strip() or None
+            project, address, name=data.name.strip() or None, branch=data.branch.strip() or None
         )
         services.index(repo.id)
     except ApplianceError as exc:
@@ -141,6 +148,20 @@ def show_one(
 def refresh(repo_id: Which, services: Wired) -> Redirect:
     """Have the repository read again."""
     repo = services.registry.repo(repo_id)
+    services.index(repo.id)
+    return Redirect(f"/repos/{repo.id}", status_code=303)
+
+
+@post("/repos/{repo_id:str}/settings", sync_to_thread=True)
+def keep(
+    repo_id: Which, data: URLEncodedBody[Keeping], request: Asked, services: Wired, pages: Pages
+) -> Response[str] | Redirect:
+    """Have the repository kept as the form says and indexed so; on an error the form comes back as it was."""
+    repo = services.registry.repo(repo_id)
+    try:
+        services.registry.change_repo(repo.id, branch=data.branch.strip() or None, settings=data.settings())
+    except ApplianceError as exc:
+        return _one(repo, services, pages, fault=Fault.told(exc, request=request), form=data)
     services.index(repo.id)
     return Redirect(f"/repos/{repo.id}", status_code=303)
 
@@ -187,13 +208,24 @@ def _all(services: Services, pages: Renderer, *, form: NewRepo, fault: Fault | N
 
 
 def _one(
-    repo: Repo, services: Services, pages: Renderer, *, reason: str = "", offset: int = 0, fault: Fault | None = None
+    repo: Repo,
+    services: Services,
+    pages: Renderer,
+    *,
+    reason: str = "",
+    offset: int = 0,
+    fault: Fault | None = None,
+    form: Keeping | None = None,
 ) -> Response[str]:
     row = repo_row(repo, services)
     held = _held(repo, services, reason=reason, offset=offset)
     jobs = services.jobs.list(key=repo.id, limit=_JOBS)
     view = RepoView(
         row=row,
+        branches=branch_rows(repo, services),
+        form=form or form_of(repo),
+        changing=form is not None,
+        watched=display(repo.watched),
         here=_address(repo, reason=reason, offset=offset).partition("#")[0],
         languages=held.languages,
         encodings=held.encodings,
@@ -206,7 +238,7 @@ def _one(
         previous=_address(repo, reason=reason, offset=max(0, offset - _PER_PAGE)) if offset else "",
         next=_address(repo, reason=reason, offset=offset + _PER_PAGE) if len(held.left_out) > _PER_PAGE else "",
         jobs=tuple(job_row(job, names={repo.id: repo.name}) for job in jobs),
-        removing=fault is not None,
+        removing=fault is not None and form is None,
         fault=fault,
     )
     page = Page(repo.name, "repos", services.clock.now())

@@ -109,7 +109,8 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
 def _next(repo: Repo) -> str:
     if repo.next_attempt is None:
         return ""
-    return f" {count(repo.failures, 'failure')} so far, next attempt after {absolute(repo.next_attempt)}."
+    rare = " In quarantine: it is tried once a day." if repo.state == "quarantined" else ""
+    return f" {count(repo.failures, 'failure')} so far, next attempt after {absolute(repo.next_attempt)}.{rare}"
 
 
 def job_row(job: Job, *, names: dict[str, str]) -> JobRow:

@@ -155,3 +155,32 @@ def test_the_api_says_how_to_make_a_project_that_is_missing(client: Client, tmp_
     answer = client.post("/api/v1/repos", json={"path": str(tmp_path), "project": "none"})
     assert answer.status_code == 404
     assert "POST /api/v1/projects" in answer.json()["remedy"]
+
+
+def test_how_a_repository_is_kept_is_shown_and_changed_by_its_form(own: tuple[Services, Client], tmp_path: Path) -> None:
+    services, client = own
+    source = make_repo(tmp_path, {"a.py": "a = 1\n"}, name="kept")
+    repo = services.registry.add_repo(services.registry.project(DEFAULT_PROJECT).id, source)
+    form = {
+        "branches": "release/*\r\n\r\nrefs/tags/v*\r\n",
+        "exclude": "gen/",
+        "schedule": "daily",
+        "max_mb": "50",
+        "watch": "yes",
+    }
+    sent = client.post(f"/repos/{repo.id}/settings", data=form, follow_redirects=False)
+    assert (sent.status_code, sent.headers["location"]) == (303, f"/repos/{repo.id}")
+    kept = services.registry.repo(repo.id).settings
+    assert (kept.branches, kept.exclude, kept.schedule, kept.max_mb, kept.watch) == (
+        ("release/*", "refs/tags/v*"), ("gen/",), "daily", 50, True,
+    )  # fmt: skip
+    assert [job.key for job in services.jobs.list(kind="index", limit=1)] == [repo.id]
+    page = client.get(f"/repos/{repo.id}").text
+    assert "release/*\nrefs/tags/v*</textarea>" in page
+    assert 'value="daily"' in page
+
+    refused = client.post(f"/repos/{repo.id}/settings", data=form | {"schedule": "now and then"})
+    assert refused.status_code == 400
+    assert "is no schedule" in refused.text
+    assert 'value="now and then"' in refused.text
+    assert services.registry.repo(repo.id).settings == kept
