@@ -18,7 +18,7 @@ from appliance.codeintel.query.parts import (
 )
 from appliance.codeintel.results import Freshness, Scope, Span
 from appliance.codeintel.store.generations import Generations
-from appliance.errors import Conflict, InvalidInput, UnsafePath
+from appliance.errors import Conflict, InvalidInput, NotFound, UnsafePath
 
 _BEHIND_S = 0.05
 _SHORTEST_COMMIT = 7
@@ -65,10 +65,11 @@ def held(generations: Generations, path: str, *, scope: Scope, commit: str = "")
     files = [(part, each, part.generation.files.number(each)) for part in parts for each in sorted(exact)]
     holding = [Held(part, each, number, tuple(warnings)) for part, each, number in files if number is not None]
     if not holding:
+        _refuse_left_out(parts, path)
         raise no_file(path, [each for part in parts for each in part.generation.files.by_path])
     if len(holding) > 1:
-        names = ", ".join(sorted({each.part.repo.name for each in holding}))
-        raise InvalidInput(f"Several repositories have {display(path)!r}: {names}.", remedy="Say which one is meant.")
+        names = ", ".join(sorted({each.part.label for each in holding}))
+        raise InvalidInput(f"Several have {display(path)!r}: {names}.", remedy="Say which one is meant.")
     return holding[0]
 
 
@@ -111,6 +112,17 @@ def _at(commit: str, parts: Sequence[Part], generations: Generations) -> list[Pa
             remedy=f"Indexed is {indexed}. Leave the commit out to read that.",
         )
     return found
+
+
+def _refuse_left_out(parts: Sequence[Part], path: str) -> None:
+    for part in parts:
+        left_out = part.generation.left_out_at(path)
+        if left_out is not None:
+            raise NotFound(
+                f"The index of {part.label} leaves out {display(left_out.path)!r}: {left_out.reason}.",
+                remedy="What the index leaves out is not read here.",
+                reason=left_out.reason,
+            )
 
 
 def _unescaped(parts: Sequence[Part], path: str) -> set[str]:

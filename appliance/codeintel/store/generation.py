@@ -249,6 +249,18 @@ class Generation:
             ).fetchall()
         return [LeftOut(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
 
+    def left_out_at(self, path: str) -> LeftOut | None:
+        """Return why this generation does not hold the file at *path*, or a folder around it; None if it was not there."""
+        name = os.fsencode(path)
+        named = [name, *(name[: end + 1] for end, sign in enumerate(name) if sign == ord("/"))]
+        marks = ", ".join("?" * len(named))
+        with self._db.read() as conn:
+            row = conn.execute(
+                f"SELECT path, reason, detail FROM left_out WHERE path IN ({marks}) LIMIT 1",  # noqa: S608 - question marks
+                named,
+            ).fetchone()
+        return None if row is None else LeftOut(os.fsdecode(row[0]), row[1], row[2])
+
 
 def _key(folder: Path) -> _Key:
     """Return how the files of the lowest layer look: another one's, or damaged ones, look otherwise."""

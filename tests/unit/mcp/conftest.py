@@ -10,6 +10,7 @@ import pytest
 
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.services import Services
+from tests.support import planted
 from tests.support.agents import key_of, told_where
 from tests.support.appliance import make_services, working
 from tests.support.chat import verdict
@@ -95,6 +96,8 @@ def files() -> dict[str, bytes | str | None]:
         "store/wide.txt": "wide " * 3_000 + "\n",
         "store/empty.txt": "",
         "caf\udce9.py": "def brewed():\n    return 1\n",
+        "src/settings.py": planted.SETTINGS,
+        ".env": planted.ENV,
         "logo.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         "README.md": "# Parcels\n",
     }

@@ -12,6 +12,7 @@ from appliance.mcp import arguments
 from appliance.mcp.catalogue import TOOLS
 from appliance.mcp.pages import CHARACTERS_A_TOKEN
 from appliance.mcp.toolbox import RUNS
+from tests.support import planted
 from tests.support.agents import error_of, found_in, over_http, text_of
 from tests.support.house import until
 from tests.unit.mcp.conftest import CALLS, LINES, Served
@@ -180,6 +181,33 @@ def test_a_name_that_is_not_utf_8_is_read_as_it_is_shown(served: Served) -> None
     assert path == "caf\\xe9.py"
     assert "def brewed()" in str(found_in(call(served, "read_lines", path=path))["text"])
     assert found_in(call(served, "outline", path=path))["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("read_lines", {"path": "src/settings.py"}),
+        ("search_code", {"query": "/ACCESS|SESSION|password|Connect/"}),
+        ("search_code", {"query": "settings password connection"}),
+        ("definition", {"name": "src/settings.ACCESS"}),
+        ("outline", {"path": "src/settings.py"}),
+        ("repomap", {"focus": ["src/settings.py"]}),
+        ("ask", {"question": "Which password does the settings file connect to the database with?"}),
+    ],
+)
+def test_secrets_in_files_are_told_by_no_tool(served: Served, tool: str, given: dict[str, object]) -> None:
+    result = call(served, tool, **given)
+    told = text_of(result) + json.dumps(found_in(result))
+    assert "settings" in told
+    assert not [secret for secret in planted.SECRETS if secret in told]
+
+
+def test_a_file_that_the_index_leaves_out_is_not_read_and_the_reason_is_told(served: Served) -> None:
+    for path, reason in ((".env", "secret"), ("logo.png", "binary")):
+        for tool in ("read_lines", "outline"):
+            result = call(served, tool, path=path)
+            assert error_of(result) == "not_found"
+            assert f"leaves out '{path}': {reason}." in text_of(result)
 
 
 def test_lines_are_of_the_indexed_commit_and_of_no_other(served: Served) -> None:
