@@ -68,23 +68,12 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         _await_engine(services, context)
         filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
 
-    def tidy(context: JobContext) -> None:
-        try:
-            indexer.tidy(ProjectId(context.job.key))
-        except Conflict as exc:  # the project is being indexed: later
-            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
-        services.jobs.enqueue("tidy-vectors", key=context.job.key)
-
-    def tidy_vectors(context: JobContext) -> None:
-        filler.tidy(ProjectId(context.job.key))
-
     return {
         "index": index,
         "graph": graph,
         "embed": embed,
         **_renewing(services, renewal),
-        "tidy": tidy,
-        "tidy-vectors": tidy_vectors,
+        **_tidying(services, indexer, filler),
     }
 
 
@@ -105,6 +94,22 @@ def _renewing(services: Services, renewal: Renewal) -> Mapping[str, Handler]:
         _follow(services, repo)
 
     return {"renew": renew, "adopt": adopt}
+
+
+def _tidying(services: Services, indexer: Indexer, filler: VectorFiller) -> Mapping[str, Handler]:
+    """Return what takes away what removed repositories left."""
+
+    def tidy(context: JobContext) -> None:
+        try:
+            indexer.tidy(ProjectId(context.job.key))
+        except Conflict as exc:  # the project is being indexed: later
+            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+        services.jobs.enqueue("tidy-vectors", key=context.job.key)
+
+    def tidy_vectors(context: JobContext) -> None:
+        filler.tidy(ProjectId(context.job.key))
+
+    return {"tidy": tidy, "tidy-vectors": tidy_vectors}
 
 
 def _follow(services: Services, repo: RepoId) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from appliance.codeintel.build.grapher import build as build_graph
 from appliance.codeintel.build.parsing import FactFinder
-from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.build.pipeline import Indexer, _beside
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Staging
 from appliance.codeintel.build.writer import build
+from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.source.rules import rules_of
 from appliance.codeintel.store.generation import Generation, GenerationInfo
@@ -23,7 +24,18 @@ from tests.support.indexing import IndexBench, go_on, silent
 Table = dict[str, object]
 
 
-def whole(bench: IndexBench, repo: Repo, folder: Path, *, graph: bool = False) -> Generation:
+def publish_whole(bench: IndexBench, repo: Repo, pool: ParserPool) -> None:
+    """Publish a first generation of *repo* as an index would, but in this process, and let patches use *pool* too."""
+    generations = bench.paths.project(repo.project).generations
+    generations.mkdir(parents=True)
+    first = whole(bench, repo, generations / "first", pool=pool)
+    with closing(bench.store(repo)) as store, closing(bench.registry.open(repo)) as source:
+        recipe = bench.indexer._recipe + _beside(source.left_out(source.snapshot(None)))
+        store.publish(first.info, folder="first", recipe=recipe)
+    bench.indexer._patcher._pools[repo.id] = pool
+
+
+def whole(bench: IndexBench, repo: Repo, folder: Path, *, graph: bool = False, pool: ParserPool | None = None) -> Generation:
     """Build a generation of the newest state of *repo* whole, in *folder* and in this process, and publish nothing."""
     folder.mkdir()
     indexer: Indexer = bench.indexer
@@ -33,7 +45,7 @@ def whole(bench: IndexBench, repo: Repo, folder: Path, *, graph: bool = False) -
             rules = rules_of(source, snapshot, repo.settings)
             staging.add(indexer._listed(source, snapshot, rules, progress=silent, check=go_on))
             recipe = indexer._facts_recipe
-            FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock).run(
+            FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock, pool=pool).run(
                 progress=silent, check=go_on
             )
         counts = build(folder, project_db=store.paths.db, recipe=recipe, tell=_silent)

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.parse.pool import ParserPool
+from appliance.config import Index
 from tests.support.indexing import IndexBench
 
 
@@ -11,3 +13,11 @@ def bench(tmp_path: Path) -> Iterator[IndexBench]:
     bench = IndexBench(tmp_path / "data")
     yield bench
     bench.close()
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ParserPool]:
+    """Parsers for many small repositories: to start them takes longer than all that they have to parse."""
+    pool = ParserPool(1, Index(workers=1))
+    yield pool
+    pool.close()

@@ -3,25 +3,22 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from appliance.codeintel.build.pipeline import _beside
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.store.generation import Generation
-from appliance.config import Index
 from appliance.errors import ApplianceError
 from tests.support.indexing import IndexBench
 from tests.support.repos import forge, git, make_repo
-from tests.support.tables import tables, whole
+from tests.support.tables import publish_whole, tables, whole
 
-EXAMPLES = int(os.environ.get("SKELLIG_TEST_EDITS", "4"))
+EXAMPLES = int(os.environ.get("SKELLIG_TEST_EDITS", "3"))
 PATHS = ["a.py", "b.py", "lib/c.py", "lib/deep/d.py", "tests/test_e.py", "web/f.js", "n.md", "vendor/g.py", "ü.go", "a/z.py"]
 CONTENTS = [
     b"import b\n\n\ndef alpha(value):\n    return b.beta(value)\n",
@@ -68,9 +65,8 @@ class Site:
         self.source = root / "repo"
         self._lay_out()
         self.repo = self.bench.add(self.source)
-        self.bench.indexer._patcher._pools[self.repo.id] = pool
         self.number = 0
-        self._publish()
+        publish_whole(self.bench, self.repo, pool)
 
     def apply(self, edits: Sequence[tuple[object, ...]]) -> None:
         """Make one new state of all *edits*; what cannot be made of what there is changes nothing."""
@@ -109,14 +105,6 @@ class Site:
         ]
         forge(self.source, [b"deleteall\n", *commands], branch=self.branch)
         git(self.source, "symbolic-ref", "HEAD", f"refs/heads/{self.branch}")
-
-    def _publish(self) -> None:
-        generations = self.bench.paths.project(self.repo.project).generations
-        generations.mkdir(parents=True)
-        first = whole(self.bench, self.repo, generations / "first")
-        with closing(self.bench.store(self.repo)) as store, closing(self.bench.registry.open(self.repo)) as source:
-            recipe = self.bench.indexer._recipe + _beside(source.left_out(source.snapshot(None)))
-            store.publish(first.info, folder="first", recipe=recipe)
 
     def _write(self, path: str, content: bytes) -> None:
         self.files[path] = ("100644", content)
@@ -165,14 +153,6 @@ class PlainSite(Site):
             if not place.exists() or place.read_bytes() != content:
                 place.write_bytes(content)
             place.chmod(int(mode[3:], 8))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ParserPool]:
-    """Parsers that all sites share: to start them takes longer than all that they have to parse."""
-    pool = ParserPool(1, Index(workers=1))
-    yield pool
-    pool.close()
 
 
 @pytest.mark.timeout(900)

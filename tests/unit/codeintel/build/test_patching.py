@@ -1,6 +1,7 @@
 """What a patch is laid over, what it costs, and what searches, vectors and the graph make of it."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.patching import is_worn
 from appliance.codeintel.build.renewal import Renewal
+from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.calls import unfollowed
 from appliance.codeintel.registry import Repo
@@ -18,7 +20,7 @@ from appliance.errors import StoreCorrupt
 from tests.support.embedders import FakeEmbedder
 from tests.support.indexing import IndexBench, Recorder, go_on, silent
 from tests.support.repos import commit, forge, git, make_repo
-from tests.support.tables import edges, tables, whole, with_vector
+from tests.support.tables import edges, publish_whole, tables, whole, with_vector
 
 CODE = {
     f"pkg/m{n}.py": f"from pkg import m{n + 1}\n\n\ndef run_{n}(job):\n    return m{n + 1}.run_{n + 1}(job)\n"
@@ -33,10 +35,12 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def repo(bench: IndexBench, source: Path) -> Repo:
+def repo(bench: IndexBench, source: Path, pool: ParserPool) -> Iterator[Repo]:
+    """Return a repository with a published generation that was built whole."""
     repo = bench.add(source)
-    bench.index(repo)
-    return repo
+    publish_whole(bench, repo, pool)
+    yield repo
+    bench.indexer._patcher._pools.clear()
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_br_065_the_work_is_proportional_to_the_diff(bench: IndexBench, tmp_path
         path.name: path.stat().st_size for path in after.folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1
     }
     shared = sum(path.stat().st_size for path in before.folder.rglob("*") if path.is_file() and "vectors" not in str(path))
-    assert {name for name in own if not name.startswith(("rows", "scale", "state"))} == {PATCH_NAME}
+    assert {name for name in own if not name.startswith(("rows", "scale", "state"))} == {PATCH_NAME, "text-1"}
     assert own[PATCH_NAME] < shared / 10
 
 
