@@ -29,6 +29,7 @@ from appliance.ids import CommitId
 
 _REF = "refs/heads/folder"
 _STATE = "folder.json"
+_MOST_UNSAVED = 100  # changes that the next process would take in once more
 _MOST_HELD = 100_000  # files of which is held in memory how they look
 _UNREAD = "It changed, or may not be read."
 _LOOK_AGAIN = 15.0  # seconds for which `behind` believes what it saw
@@ -56,6 +57,7 @@ class FolderSource(Stored):
         self._looked: tuple[float, str] = (float("-inf"), "")
         self._taken: Taken | None = None
         self._seen: Seen | None = None
+        self._unsaved = 0
 
     def snapshot(self, branch: str | None, *, hint: Changed | None = None) -> Snapshot:
         """Take the folder in as it is now. A folder has no branches; raise `NotFound` when it holds no file.
@@ -67,10 +69,9 @@ class FolderSource(Stored):
             raise InvalidInput(f"{self._root} is a plain folder and has no branches.", remedy="Leave the branch out.")
         with self._lock, durable.exclusive(self._mirror / "import.lock", what=f"the import of {self._root}"):
             seen = self._hinted(hint)
-            whole = seen is None
             seen = self._scan() if seen is None else seen
             known = self._taken or taken.load(self._mirror)
-            now = self._take_in(seen, known, whole=whole)
+            now = self._take_in(seen, known)
             self._seen, self._taken = (seen, now) if len(seen.files) <= _MOST_HELD else (None, None)
         commit = CommitId(now.commit)
         unread = (LeftOut(display(os.fsdecode(path)), "unreadable", _UNREAD) for path in now.unread)
@@ -138,8 +139,8 @@ class FolderSource(Stored):
         scan = Scan(self._root, git_dir=self._git_dir, skip=self._mirror, max_bytes=self._max_bytes)
         return Seen({found.path: found for found in scan.files()}, scan.left_out)
 
-    def _take_in(self, seen: Seen, known: Taken | None, *, whole: bool) -> Taken:
-        """Return the commit of what was *seen*, made from the *known* one; after a *whole* look it is kept on the disk."""
+    def _take_in(self, seen: Seen, known: Taken | None) -> Taken:
+        """Return the commit of what was *seen*, made from the *known* one; once much has changed it is kept on the disk."""
         if not seen.files:
             raise NotFound(f"The folder {self._root} holds no file to index.", remedy="Put code in it, then refresh.")
         if known is not None and not self._is_there(known):
@@ -157,8 +158,10 @@ class FolderSource(Stored):
         looks = {} if known is None else {path: each for path, each in known.looks.items() if path in seen.files}
         looks |= {found.path: look(found, at=started) for found in changed}
         now = Taken(head.id, tree.id, looks, unread)
-        if whole:
+        self._unsaved += len(changed) + len(gone)
+        if known is None or self._unsaved > _MOST_UNSAVED:
             taken.save(self._mirror, now)
+            self._unsaved = 0
         self._note(seen, now)
         return now
 

@@ -124,6 +124,8 @@ class Child:
         """Say that no more input comes, wait for the end and return the exit code."""
         if self._process.stdin is not None:
             self._process.stdin.close()
+        while self._fill():  # its output ends as it does: to wait for that takes no naps
+            self._buffer.clear()
         try:
             return self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired as exc:

@@ -18,7 +18,6 @@ SETTLED_S: Final = 2.0  # a file that changed later than this before it was read
 _NAME: Final = "folder.taken"
 _MOST_HINTED: Final = 1_000  # paths; for more the whole folder is looked through
 _RULING: Final = frozenset({b".git", b".gitignore"})  # what they are concerns other files
-_WRAP: Final = (1 << 128) - 1
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -51,7 +50,11 @@ class Seen:
     @property
     def fingerprint(self) -> str:
         """What tells apart two looks of a folder, whatever the order in which its files come."""
-        return f"{sum(map(_mark, self.files.values())) & _WRAP:032x}"
+        marks = sorted(
+            b"%s\0%d %d %d %d" % (each.path, each.executable, each.size, each.stamp, each.inode)
+            for each in self.files.values()
+        )
+        return hashlib.blake2b(b"\0".join(marks), digest_size=16).hexdigest()
 
     def changed(self, taken: Taken) -> list[Found]:
         """Return the files that may hold something else than when they were taken, or that could not be read."""
@@ -112,11 +115,6 @@ def _is_same(found: Found, before: Look | None) -> bool:
         return False
     now = (found.link, found.executable, found.size, found.stamp, found.inode)
     return now == (before.link, before.executable, before.size, before.stamp, before.inode)
-
-
-def _mark(found: Found) -> int:
-    told = b"%s\0%d %d %d %d" % (found.path, found.executable, found.size, found.stamp, found.inode)
-    return int.from_bytes(hashlib.blake2b(told, digest_size=16).digest())
 
 
 def _is_below(path: bytes, ignored: Iterable[bytes]) -> bool:
