@@ -76,6 +76,12 @@ class C(TypedEvaluator):
         """Return whether several files define *name* for others: which one is meant is not told, but none outside is."""
         return any(self._has_linkage(scope, name) for scope in self.declaring(Package(""), name)[:_MOST_DECLARED])
 
+    def unit_of(self, scope: int) -> str:
+        """Return the full name of the namespace that *scope* stands in; one in torn code may stand in a function."""
+        while self.scope(scope).kind != "module":
+            scope = self.first_scope[self.scope_file[scope]] + self.scope(scope).parent
+        return super().unit_of(scope)
+
     def _is_cpp(self, file: int) -> bool:
         return CPP in self.flows[file].scopes[0].marks
 
