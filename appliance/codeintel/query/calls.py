@@ -29,7 +29,7 @@ from appliance.codeintel.store.symbols import SymbolRow
 _NO_CODE = frozenset({"text", "markdown"})
 CALLING = CALLABLES | CLASSES | {"property", "macro"}
 _MOST_DEFINITIONS = 3  # of one name of which the calls are listed
-_WEAK = frozenset({"references", "tests"})  # kinds of edges that stand beside others of the same use
+_WEAK = {"references": 1, "tests": 2}  # kinds of edges that stand beside stronger ones of the same use
 _MOST_NAMED = 3  # files in one warning
 _MOST_OUTSIDE = 8  # names in one sentence
 
@@ -91,14 +91,13 @@ def uses(found: Found, graph: CallGraph) -> list[Call]:
 
     A line that calls something also reads its name, and a test that calls it is one of it: that is one use.
     """
-    edges = graph.uses(_with_constructor(found))
+    edges = sorted(graph.uses(_with_constructor(found)), key=lambda edge: _WEAK.get(edge.kind, 0))
     told: set[tuple[int, int]] = set()
     kept: list[EdgeRow] = []
-    for weak in ((), ("references",), ("tests",)):
-        some = [each for each in edges if (each.kind in weak if weak else each.kind not in _WEAK)]
-        some = [each for each in some if not weak or (each.source, each.line) not in told]
-        told.update((each.source, each.line) for each in some)
-        kept += some
+    for edge in edges:
+        if edge.kind not in _WEAK or (edge.source, edge.line) not in told:
+            kept.append(edge)
+        told.add((edge.source, edge.line))
     return _sorted(_calls(found.code, kept))
 
 

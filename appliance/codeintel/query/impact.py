@@ -1,4 +1,4 @@
-"""What a change of a definition can reach: what calls it, and what calls that in turn, less surely with each step."""
+"""What a change of a definition can reach: what uses it, and what uses that in turn, less surely with each step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.adjacency import Adjacency, Ints
 from appliance.codeintel.store.files import Files
 from appliance.codeintel.store.graph import CallGraph
-from appliance.codeintel.store.kinds import KINDS
+from appliance.codeintel.store.kinds import FIRST_USE, KIND_NUMBERS, KINDS
 from appliance.codeintel.store.symbols import SymbolRow
 
 MOST_STEPS: Final = 5
@@ -44,14 +44,15 @@ WORTH: Final = np.array([_SHARES.get(KINDS.get(number, ""), 1.0) for number in r
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Something that a change reaches: by a call at ``line`` of ``path`` to ``via``, which is ``steps`` - 1 calls away.
+    """Something that a change reaches: by a use at ``line`` of a file of ``via``, which is ``steps`` - 1 uses away.
 
-    ``symbol`` is None for the top level of the file. ``confidence`` is that of the surest way, its calls' multiplied.
+    ``symbol`` is None for the top level of the file. ``confidence`` is that of the surest way, its uses' multiplied.
     """
 
     code: Code
-    path: str
+    file: int
     line: int
+    kind: str  # of the use
     symbol: SymbolRow | None
     via: SymbolRow
     steps: int
@@ -62,10 +63,15 @@ class Reached:
         """Whether it stands in a test."""
         return in_test(self.code.generation.files, self.path, self.symbol)
 
+    @property
+    def path(self) -> str:
+        """The file that the use stands in."""
+        return self.code.generation.files.paths[self.file]
+
     def place(self) -> Place:
-        """Return the line of the call."""
+        """Return the line of the use."""
         info, files = self.code.generation.info, self.code.generation.files
-        blob = files.blobs[files.number(self.path) or 0]
+        blob = files.blobs[self.file]
         symbol, kind = (self.symbol.qualname, self.symbol.kind) if self.symbol else ("", "")
         return Place(info.repo, self.code.repo_name, info.commit, self.path, blob, self.line, self.line, symbol, kind)
 
@@ -132,7 +138,7 @@ def say_impact(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Non
             continue
         more = "at least " if found.cut else ""
         what = f"{more}{several(len(found.reached) - tests, 'place')} in the code and {several(tests, 'test')}"
-        draft.say(f"{head} can reach {what}, within {MOST_STEPS} calls.", place_of(item))
+        draft.say(f"{head} can reach {what}, within {MOST_STEPS} steps.", place_of(item))
         for each in found.reached[:MAX_LISTED]:
             draft.say(_said(each), each.place())
         draft.cut(MAX_LISTED, len(found.reached), what="places that it reaches")
@@ -143,34 +149,34 @@ def say_impact(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Non
 def _rows(
     code: Code, edges: Adjacency, ways: Sequence[tuple[int, Ints, Ints]], sure: npt.NDArray[np.float32]
 ) -> list[Reached]:
-    reached = [
-        (step, int(edges.ids[node]), int(edges.ids[edges.target[edge]]), int(edges.line[edge]), round(float(sure[node]), 2))
+    found = [
+        (step, *each)
         for step, nodes, into in ways
-        for node, edge in zip(nodes, into, strict=True)
-    ]
-    ids = {number for _, source, target, _, _ in reached for number in (source, target) if number >= 0}
+        for each in zip(
+            edges.ids[nodes].tolist(), edges.ids[edges.target[into]].tolist(), edges.line[into].tolist(),
+            edges.kind[into].tolist(), sure[nodes].tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    ids = {number for _, source, target, *_ in found for number in (source, target) if number >= 0}
     rows = {row.id: row for row in code.generation.symbols.rows(sorted(ids))}
-    paths = code.generation.files.paths
     return [
-        Reached(code, _path(rows.get(source), paths, source), line, rows.get(source), rows[target], step, confidence)
-        for step, source, target, line, confidence in reached
-    ]
-
-
-def _path(row: SymbolRow | None, paths: Sequence[str], number: int) -> str:
-    return paths[-1 - number] if row is None else row.path
+        Reached(
+            code, rows[source].file if source >= 0 else -1 - source, line, KINDS[kind], rows.get(source), rows[target],
+            step, round(confidence, 2),
+        )
+        for step, source, target, line, kind, confidence in found
+    ]  # fmt: skip
 
 
 def _order(each: Reached) -> tuple[int, bool, float, str, int]:
-    files = each.code.generation.files
-    aside = is_aside(each.code.generation, files.number(each.path) or 0)
-    return each.steps, aside, -each.confidence, each.path, each.line
+    return each.steps, is_aside(each.code.generation, each.file), -each.confidence, each.path, each.line
 
 
 def _said(each: Reached) -> str:
     who = f"`{plain_name(each.symbol.qualname)}`" if each.symbol else f"The top level of {display(each.path)}"
     where = f"{each.code.label}{display(each.path)}:{each.line}"
     if each.steps == 1:
-        return f"{who} calls it at {where} ({each.confidence:.0%} sure)."
+        verb = "calls" if KIND_NUMBERS[each.kind] < FIRST_USE else "uses"
+        return f"{who} {verb} it at {where} ({each.confidence:.0%} sure)."
     through = plain_name(each.via.qualname)
-    return f"{who} is {each.steps} calls away, through `{through}` at {where} ({each.confidence:.0%} sure)."
+    return f"{who} is {each.steps} steps away, through `{through}` at {where} ({each.confidence:.0%} sure)."

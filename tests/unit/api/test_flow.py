@@ -127,7 +127,7 @@ def test_what_a_change_reaches_comes_nearest_first(client: Client) -> None:
 
 def test_a_place_means_what_stands_there_and_its_uses_come_with_their_kinds(client: Client) -> None:
     line = next(n for n, text in enumerate(STORE.splitlines(), start=1) if "digest_of(self.path(name))" in text)
-    place: dict[str, str | int] = {"path": "shop/store.py", "line": line, "word": "digest_of"}
+    place: dict[str, str | int] = {"path": "shop/store.py", "line": line, "word": "digest_of", "repo": "shop"}
     (meant,) = client.get("/api/v1/graph/definition", params=place).json()["definitions"]
     assert (meant["symbol"], meant["how"], meant["confidence"], meant["verified"]) == ("digest_of", "name", 1.0, True)
     found = client.get("/api/v1/graph/references", params=place).json()
@@ -135,7 +135,7 @@ def test_a_place_means_what_stands_there_and_its_uses_come_with_their_kinds(clie
     assert found["references"][0]["text"].strip() == "found = digest_of(self.path(name))"
     assert client.get("/api/v1/graph/callers", params=place).json()["calls"][0]["caller"] == "ModelStore.verify"
     both = {"name": "digest_of"} | place
-    nowhere: dict[str, str | int] = {"path": "shop/store.py", "line": 1}
+    nowhere: dict[str, str | int] = {"path": "shop/store.py", "line": 2, "repo": "shop"}
     for odd in (both, nowhere, {**nowhere, "word": ""}):
         assert client.get("/api/v1/graph/definition", params=odd).status_code == 400
 
@@ -145,13 +145,13 @@ def test_a_way_an_outline_and_a_history_come_with_their_lines(client: Client) ->
     assert [(hop["source"], hop["target"], hop["verified"]) for hop in way["hops"]] == [
         ("ModelStore.verify", "digest_of", True)
     ]
-    entries = client.get("/api/v1/graph/outline", params={"path": "shop/store.py"}).json()["entries"]
+    entries = client.get("/api/v1/graph/outline", params={"path": "shop/store.py", "repo": "shop"}).json()["entries"]
     assert ("ModelStore.verify", 1) in [(each["symbol"], each["depth"]) for each in entries]
-    odd = client.get("/api/v1/graph/outline?path=odd/%FF.py").json()
+    odd = client.get("/api/v1/graph/outline?path=odd/%FF.py&repo=shop").json()
     assert [each["symbol"] for each in odd["entries"]] == ["odd"]
-    changes = client.get("/api/v1/graph/history", params={"name": "digest_of"}).json()["changes"]
+    changes = client.get("/api/v1/graph/history", params={"name": "digest_of", "repo": "shop"}).json()["changes"]
     assert [change["summary"] for change in changes] == ["first"]
-    assert client.get("/api/v1/graph/outline", params={"path": "gone.py"}).status_code == 404
+    assert client.get("/api/v1/graph/outline", params={"path": "gone.py", "repo": "shop"}).status_code == 404
 
 
 def test_a_map_and_a_pack_stay_within_their_budgets(client: Client) -> None:

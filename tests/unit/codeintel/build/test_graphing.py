@@ -134,10 +134,10 @@ def test_typed_languages_are_followed_by_their_settings_and_their_tests_are_told
     ]
     assert graphs.said(repo, "who calls lib.Price.total")[1:] == ["`show` calls it at src/lib.rs:5."]
     assert graphs.said(repo, "what breaks if I change gross?") == [
-        "A change of `gross` (function, src/lib.rs:4) can reach 2 places in the code and 1 test, within 5 calls.",
+        "A change of `gross` (function, src/lib.rs:4) can reach 2 places in the code and 1 test, within 5 steps.",
         "`Price.total` calls it at src/lib.rs:3 (100% sure).",
         "`tests.adds` calls it at src/lib.rs:11 (100% sure).",
-        "`show` is 2 calls away, through `Price.total` at src/lib.rs:5 (78% sure).",
+        "`show` is 2 steps away, through `Price.total` at src/lib.rs:5 (78% sure).",
     ]
 
 
@@ -193,11 +193,11 @@ def test_what_is_called_is_answered_with_what_lies_outside_and_what_is_not_known
 def test_what_a_change_reaches_is_told_step_by_step_with_how_sure_that_is(graphs: Graphs, repo: Repo) -> None:
     graphs.build(repo)
     assert graphs.said(repo, "what breaks if I change Price.total?") == [
-        "A change of `Price.total` (method, shop/prices.py:7) can reach 3 places in the code and 1 test, within 5 calls.",
+        "A change of `Price.total` (method, shop/prices.py:7) can reach 3 places in the code and 1 test, within 5 steps.",
         "`Price.text` calls it at shop/prices.py:11 (95% sure).",
         "`add` calls it at shop/cart.py:5 (90% sure).",
-        "The top level of shop/cart.py is 2 calls away, through `add` at shop/cart.py:9 (90% sure).",
-        "`test_add` is 2 calls away, through `add` at tests/test_cart.py:5 (90% sure).",
+        "The top level of shop/cart.py is 2 steps away, through `add` at shop/cart.py:9 (90% sure).",
+        "`test_add` is 2 steps away, through `add` at tests/test_cart.py:5 (90% sure).",
     ]
     assert graphs.said(repo, "what depends on Price.text") == [
         "A change of `Price.text` (method, shop/prices.py:10) reaches nothing that could be followed."
