@@ -219,7 +219,7 @@ HOSTILE = [
     "using namespace a; namespace a { using namespace b; } namespace b { using namespace a; } void h() { k(); a::k(); }",
     "using a = b; using b = a; using c = c; namespace n = n; void h(a x, c y) { x.y(); n::k(); }",
     "void a::a::a::a::a() { a(); } class a::a { class a::a {}; };",
-    "void h() { namespace a { struct s { void k() { x = l; l(); (l)(); } }; } } struct t { namespace b { void m() { y = n; } } }",
+    "void h() { namespace a { struct s { void k() { x = l; (l)(); } }; } } struct t { namespace b { void m() { y = n; } } }",
     "auto [" + "a, " * 3_000 + "b] = c;",
     "\x00\xff\n" * 10,
     "",
