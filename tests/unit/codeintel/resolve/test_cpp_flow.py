@@ -9,6 +9,10 @@ TWO = "void f(void) {}\nvoid g(void) {}\n"
 
 IN_CPP = {
     "a method": ("struct A { void a() { b(); } void b() {} }; void h(A &x) { x.a(); }", "A.a -> A.b, h -> A.a"),
+    "a macro before the name of a type": (
+        "class API A { public: A() {} static void a(); }; struct MY_API B final : A { void b() { a(); } }; void A::a() {}",
+        "B.b -> A.a",
+    ),
     "a method that is defined outside": (
         "struct A { void a(); }; void A::a() { f(); } void h(A *x) { x->a(); }",
         "A.a -> f, h -> A.a",
