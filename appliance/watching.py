@@ -33,6 +33,7 @@ MOST_FOLDERS: Final = 50_000  # of all repositories
 _STEP_MS: Final = 100  # of silence, after which what changed is asked for
 _DEBOUNCE_MS: Final = 2_000  # for which an unbroken row of changes is gathered at most
 _TURN_MS: Final = 500
+_IDLE_S: Final = 2.0  # between two looks at the settings while nothing is watched
 _POLL_S: Final = 30.0
 _REPLAN_S: Final = 300.0  # what could not be watched may be there by then, a folder be a git repository
 _RELEASE_S: Final = 1.0  # the watches of one try are given back behind it
@@ -148,7 +149,7 @@ class Watcher:
 
     def _changes(self, plan: Plan, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
         if not plan.folders:
-            while not stop.wait(_TURN_MS / 1000):
+            while not stop.wait(_IDLE_S):
                 yield set()
             return
         yield from watch(
