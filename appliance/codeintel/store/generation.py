@@ -177,7 +177,7 @@ class Generation:
         with self._db.read() as conn:
             query = (
                 "SELECT count(DISTINCT path) FROM"
-                " (SELECT path FROM every_file WHERE id IN (SELECT file FROM dead WHERE patch > ?1)"
+                " (SELECT (SELECT f.path FROM every_file f WHERE f.id = d.file) AS path FROM dead d WHERE d.patch > ?1"
                 " UNION ALL SELECT path FROM patch.files WHERE patch > ?1)"
             )
             return int(conn.execute(query, (patch,)).fetchone()[0])

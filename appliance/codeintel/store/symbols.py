@@ -46,8 +46,8 @@ class Gone:
 
     def __init__(self, conn: sqlite3.Connection, files: Files) -> None:
         rows = conn.execute(
-            "SELECT f.first_symbol, (SELECT n.first_symbol FROM every_file n WHERE n.id = f.id + 1) FROM every_file f"
-            " WHERE f.id IN (SELECT file FROM dead) ORDER BY f.id"
+            "SELECT (SELECT f.first_symbol FROM every_file f WHERE f.id = d.file),"
+            " (SELECT n.first_symbol FROM every_file n WHERE n.id = d.file + 1) FROM dead d ORDER BY d.file"
         ).fetchall()
         self._files = files
         self._starts = np.array([row[0] for row in rows], dtype=np.int64)
