@@ -67,6 +67,12 @@ class Index(Section):
     """What is read from repositories, and how hard."""
 
     max_file_bytes: int = Field(1_000_000, ge=1024, description="Larger files are left out, and named as such.")
+    include_large: str = Field(
+        "",
+        description="Patterns of paths as .gitignore has them, between commas: such files are indexed though they are large,"
+        " have long lines or look generated.",
+    )
+    max_large_bytes: int = Field(20_000_000, ge=1024, description="Of those too, larger ones are left out.")
     max_line_bytes: int = Field(20_000, ge=256, description="A file with a longer line is left out, as `long-line`.")
     parse_seconds: float = Field(2.0, gt=0, description="Processor seconds for the parse of one file.")
     worker_memory: int = Field(1_000_000_000, ge=200_000_000, description="Bytes of memory of one parser process.")

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.codeintel.build.staging import Listed
-from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.source.base import Change, Entry, LeftOut
-from appliance.codeintel.source.filters import flags
-from appliance.codeintel.source.rules import ATTRIBUTES_FILE, IGNORE_FILE
+from appliance.codeintel.source.filters import flags, hint_of
+from appliance.codeintel.source.rules import ATTRIBUTES_FILE, IGNORE_FILE, Rules
+from appliance.codeintel.source.walk import judged
 from appliance.codeintel.store.files import Files
+from appliance.config import Index
 from appliance.errors import MalformedContent
 
-Judge = Callable[[Entry], LeftOut | None]
+Judge = Callable[[Entry], Listed | LeftOut]
 _RULES: Final = frozenset({IGNORE_FILE, ATTRIBUTES_FILE})  # what they say is of every file
 
 
@@ -31,9 +32,9 @@ class Changes:
         return bool(self.listed or self.files or self.left_out)
 
 
-def listed(entry: Entry, judge: Judge) -> Listed | LeftOut:
+def listed(entry: Entry, *, limits: Index, rules: Rules) -> Listed | LeftOut:
     """Return *entry* as it is to be indexed, or why it is not."""
-    return judge(entry) or Listed(entry, language_of(entry.path, b""), flags(entry.path))
+    return judged(entry, limits=limits, rules=rules) or Listed(entry, hint_of(entry.path, limits=limits), flags(entry.path))
 
 
 def compare(
@@ -49,7 +50,7 @@ def compare(
         number, others = files.number(change.path), _left_out(tables, change.path)
         if change.path in _RULES or change.was != (number is not None or bool(others)):
             raise MalformedContent("A change cannot be told from the former state alone.", path=change.path)
-        new = None if change.entry is None else listed(change.entry, judge)
+        new = None if change.entry is None else judge(change.entry)
         if (
             number is not None
             and isinstance(new, Listed)

@@ -114,7 +114,7 @@ class FactFinder:
             self._unreadable += wanted
 
     def _judged(self, item: Missing, found: Examined) -> BlobTask | None:
-        refusal = judge_content(item.path, found.content, limits=self._limits)
+        refusal = judge_content(item.path, found.content, limits=self._limits, hint=item.hint)
         if refusal is not None:
             self._rows.append(BlobRow(item.blob, item.hint, reason=refusal.reason, detail=refusal.detail))
             return None

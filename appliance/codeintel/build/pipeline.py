@@ -16,6 +16,7 @@ from appliance.base.log import get
 from appliance.base.paths import DataPaths, display
 from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Counts
+from appliance.codeintel.build.changes import listed
 from appliance.codeintel.build.parsing import FactFinder, tried_under
 from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
@@ -23,14 +24,14 @@ from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors, tidy_renewed
 from appliance.codeintel.build.verbatim import keep_text
 from appliance.codeintel.needs import Check, Progress
-from appliance.codeintel.parse.languages import PARSER_VERSION, language_of
+from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
-from appliance.codeintel.source.filters import flags
+from appliance.codeintel.source.filters import flags, hint_of
 from appliance.codeintel.source.kept import KeptSources
 from appliance.codeintel.source.rules import Rules, rules_of, selected
 from appliance.codeintel.source.secrets import policy_of
-from appliance.codeintel.source.walk import judged, survey
+from appliance.codeintel.source.walk import survey
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
@@ -77,7 +78,9 @@ class Indexer:
         self._clock = clock
         self._policy = policy_of(limits)
         self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}/{self._policy}"
-        self._recipe = f"{_FORMAT}/{self._facts_recipe}/{limits.max_file_bytes}"
+        wanted = hashlib.sha256(limits.include_large.encode()).hexdigest()[:8] if limits.include_large else ""
+        sizes = f"{limits.max_file_bytes}{wanted}" + (f"-{limits.max_large_bytes}" if wanted else "")
+        self._recipe = f"{_FORMAT}/{self._facts_recipe}/{sizes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
         self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock)
         self._sources = KeptSources()
@@ -147,7 +150,7 @@ class Indexer:
         if info is not None:
             return info
         rules = rules_of(source, snapshot, place.repo.settings)
-        judging = partial(judged, limits=self._limits, rules=rules)
+        judging = partial(listed, limits=self._limits, rules=rules)
         work = Work(store, source, place.repo, place.branch, snapshot, recipe, judging)
         info = self._patcher.patch(work, progress=progress, check=check)
         return info or self._built(store, source, place, snapshot, recipe=recipe, progress=progress, check=check)
@@ -280,7 +283,7 @@ class Indexer:
             if isinstance(item, LeftOut):
                 yield item
             else:
-                yield Listed(item, language_of(item.path, b""), flags(item.path))
+                yield Listed(item, hint_of(item.path, limits=self._limits), flags(item.path))
 
     def _info(self, identity: GenerationId, repo: Repo, snapshot: Snapshot, counts: Counts) -> GenerationInfo:
         return GenerationInfo(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
+from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import chunks_for, parts_for, unspoken
 from appliance.codeintel.query.parts import Part, counted_behind, dated, staleness, unreadable
 from appliance.codeintel.query.patterns import unfinished, within_time
@@ -153,6 +154,7 @@ def _candidates(query: ParsedQuery, parts: Sequence[Part], vector: _Vector | Non
     if broken and not each:
         raise broken[0]
     warnings += unspoken(query, [parts[number].generation for number in each])
+    warnings += absent(query, [parts[number] for number in each])
     signals = joined(list(each.values()), sizes=[parts[number].generation.files.end for number in each])
     warnings += _wordless(query, signals)
     part_of = np.repeat(np.array(list(each)), [len(one) for one in each.values()])

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from appliance.base.clock import Clock
 from appliance.codeintel.citations import verify_places
+from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import definitions_for, files_for, unspoken
 from appliance.codeintel.query.hits import Page, elsewhere, lost, sources_of
 from appliance.codeintel.query.parts import Part, copies, unreadable
@@ -75,6 +76,7 @@ def listed(query: ParsedQuery, parts: Sequence[Part], clock: Clock) -> Listed:
     if broken and not found:
         raise broken[0]
     warnings += unspoken(query, [parts[number].generation for number in found])
+    warnings += absent(query, [parts[number] for number in found])
     rows = _ordered(parts, found)
     whole = all(each.whole for each in found.values())
     return Listed(matcher, rows[:, 0], rows[:, 1], rows[:, 2], whole, tuple(warnings))

@@ -1,12 +1,16 @@
 """Which files the index holds: judged by what stands in the tree before reading, by content after. Pure functions."""
 
 import re
+from functools import lru_cache
 
+from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut, Reason
+from appliance.codeintel.source.globs import Glob
 from appliance.codeintel.source.secrets import is_private_key, is_secret_file
 from appliance.config import Index
 
 _LONGEST_PATH = 4096
+_WANTED = "+"  # behind a hint
 _SAMPLE = 16_384
 _CONTROL_SHARE = 0.05
 _LFS = b"version https://git-lfs.github.com/spec/v1\n"
@@ -61,26 +65,49 @@ def judge(entry: Entry, *, limits: Index) -> LeftOut | None:
         verdict = "unreadable", "The object store does not hold it."
     elif any(folder.lower() in _VENDORED for folder in folders):
         verdict = "vendored", ""
-    elif _GENERATED_NAME.fullmatch(name):
+    elif _GENERATED_NAME.fullmatch(name) and not is_wanted(entry.path, limits=limits):
         verdict = "generated", "by its name"
     elif limits.mask_secrets and is_secret_file(entry.path):
         verdict = "secret", "by its name"
-    elif entry.size > limits.max_file_bytes:
+    elif entry.size > (limits.max_large_bytes if is_wanted(entry.path, limits=limits) else limits.max_file_bytes):
         verdict = "oversize", f"{entry.size:,} bytes"
     return LeftOut(entry.path, *verdict) if verdict else None
 
 
-def judge_content(path: str, content: bytes, *, limits: Index) -> LeftOut | None:
-    """Return why the file at *path* with this *content* is left out, or None if it is indexed. Only *content* decides."""
+def is_wanted(path: str, *, limits: Index) -> bool:
+    """Return whether the file at *path* is to be indexed though it is large, has long lines or looks generated."""
+    return any(glob.fits(path, folder=False) for glob in _globs(limits.include_large))
+
+
+def most_bytes(limits: Index) -> int:
+    """Return the size of the largest file that is read."""
+    return max(limits.max_file_bytes, limits.max_large_bytes if limits.include_large else 0)
+
+
+def hint_of(path: str, *, limits: Index) -> str:
+    """Return the language that *path* alone suggests, marked where a file of any size is wanted: it is judged otherwise."""
+    return language_of(path, b"") + (_WANTED if is_wanted(path, limits=limits) else "")
+
+
+@lru_cache(maxsize=8)
+def _globs(patterns: str) -> tuple[Glob, ...]:
+    return tuple(Glob(pattern.strip()) for pattern in patterns.split(",") if pattern.strip())
+
+
+def judge_content(path: str, content: bytes, *, limits: Index, hint: str = "") -> LeftOut | None:
+    """Return why the file at *path* with this *content* is left out, or None if it is indexed.
+
+    Only *content* decides, and by its *hint* whether a file of its kind is wanted whatever it looks like.
+    """
     if content.startswith(_LFS) and len(content) < 1024:
         return LeftOut(path, "lfs-pointer")
     if _is_binary(content):
         return LeftOut(path, "binary")
-    if (line := _long_line(content, limits.max_line_bytes)) > 0:
+    if not hint.endswith(_WANTED) and (line := _long_line(content, limits.max_line_bytes)) > 0:
         return LeftOut(path, "long-line", f"line {line}")
     if limits.mask_secrets and is_private_key(content):
         return LeftOut(path, "secret", "a private key")
-    if _GENERATED_MARK.search(content, 0, _HEAD):
+    if not hint.endswith(_WANTED) and _GENERATED_MARK.search(content, 0, _HEAD):
         return LeftOut(path, "generated", "says so at its top")
     return None
 

@@ -8,6 +8,7 @@ from appliance.codeintel.source import view
 from appliance.codeintel.source.address import Address, Remote
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.source.fetching import NAME as FETCHED
+from appliance.codeintel.source.filters import most_bytes
 from appliance.codeintel.source.folder import FolderSource
 from appliance.codeintel.source.git import GitSource
 from appliance.config import Index
@@ -50,7 +51,7 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
             raise NotFound(
                 f"{location} was not fetched yet.", remedy="Wait for its index job; `skellig repo list` shows it."
             )
-        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes, mask=limits.mask_secrets)
+        return GitSource(directory, mirror=mirror, max_bytes=most_bytes(limits), mask=limits.mask_secrets)
     if isinstance(location, Remote) or not location.is_absolute():
         raise InvalidInput(f"{location} is not an absolute path.", remedy=f"Give {Path.cwd() / str(location)}.")
     try:
@@ -65,7 +66,7 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
         raise InvalidInput(f"{location} may not be read.", remedy="Let the account that runs Skellig read it.")
     directory = view.find(location)
     if directory is not None:
-        return GitSource(directory, mirror=mirror, max_bytes=limits.max_file_bytes, mask=limits.mask_secrets)
+        return GitSource(directory, mirror=mirror, max_bytes=most_bytes(limits), mask=limits.mask_secrets)
     return FolderSource(
-        location, mirror=mirror, max_bytes=limits.max_file_bytes, clock=clock or SystemClock(), mask=limits.mask_secrets
+        location, mirror=mirror, max_bytes=most_bytes(limits), clock=clock or SystemClock(), mask=limits.mask_secrets
     )

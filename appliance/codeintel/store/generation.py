@@ -10,7 +10,7 @@ import functools
 import os
 import sqlite3
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR
@@ -238,6 +238,18 @@ class Generation:
         query = "SELECT 1 FROM left_out WHERE reason = 'unreadable' AND NOT beside LIMIT 1"
         with self._db.read() as conn:
             return conn.execute(query).fetchone() is not None
+
+    def left_out_named(self, names: Sequence[str], *, limit: int) -> list[LeftOut]:
+        """Return the first files that this generation does not hold and whose path is, or ends with, one of *names*.
+
+        In a name ``*``, ``?`` and ``[…]`` stand for what they do in a shell, over slashes too.
+        """
+        fits = " OR ".join("CAST(path AS TEXT) GLOB ? OR CAST(path AS TEXT) GLOB ?" for _ in names)
+        values = [pattern.encode(errors="replace").decode() for name in names for pattern in (name, f"*/{name}")]
+        query = f"SELECT path, reason, detail FROM left_out WHERE {fits} ORDER BY path LIMIT ?"  # noqa: S608 - marks alone
+        with self._db.read() as conn:
+            rows = conn.execute(query, (*values, limit)).fetchall()
+        return [LeftOut(os.fsdecode(row[0]), row[1], row[2]) for row in rows]
 
     def left_out(self, *, reason: str | None = None, offset: int = 0, limit: int = 100) -> list[LeftOut]:
         """Return files that this generation does not hold, by path; with *reason* only those left out for it."""
