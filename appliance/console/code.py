@@ -78,6 +78,11 @@ def file_url(repo: str, *, path: str, commit: str, start: int, end: int) -> str:
     return f"/file?{query}#L{start}"
 
 
+def folder_url(repo: str, *, path: str) -> str:
+    """Return the address of the page that shows what the folder *path*, "" for the root, of *repo* holds."""
+    return f"/browse?{urlencode({'repo': repo, 'path': path}, encoding='utf-8', errors='surrogateescape')}"
+
+
 def cited(content: bytes, *, language: str, start: int, end: int, limit: int) -> Excerpt:
     """Return at most *limit* of the lines *start* to *end* of a whole file: its first lines tell how to colour the rest."""
     lines = whole(content, language)[start - 1 : end]

@@ -166,7 +166,7 @@ def watched(
     ) as context:
         seen = Watched(context.new_page(), site)
         yield seen
-        assert seen.troubles == []
+        assert not seen.troubles, seen.troubles
 
 
 def logged_in(browser: Browser, site: Site) -> StorageState:

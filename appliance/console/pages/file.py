@@ -15,6 +15,7 @@ from appliance.codeintel.results import Span
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
 from appliance.console.code import LINE_CHARACTERS, Excerpt, Place, cited, file_url, whole, window
+from appliance.console.pages.tree import Folder, folder_of
 from appliance.console.render import Page
 from appliance.console.text import count
 from appliance.console.wiring import Pages
@@ -54,6 +55,10 @@ class FileView:
     before: str
     after: str
     outline: tuple[OutlineItem, ...]
+    path: str
+    tree: Folder | None = None
+    permalink: str = ""
+    ask: str = ""
     language: str = ""
     moved: str = ""
 
@@ -90,7 +95,8 @@ def show(  # noqa: PLR0913, PLR0917 - the address has these parts
     last = min(end or start, max(1, len(lines)))
     span = Span(known.id, known.name, path, start, max(start, last), blob, CommitId(commit))
     view = _view(span, lines, generation, is_cited=end > 0, at=at)
-    view = replace(view, language=language, moved=_moved(span, known, source))
+    tree = None if generation is None else folder_of(known, generation, path.rpartition("/")[0], here=path)
+    view = replace(view, language=language, moved=_moved(span, known, source), tree=tree)
     page = Page(f"{view.place.name}:{start}" if end else view.place.name, "", services.clock.now())
     return pages.response("file.html", page=page, view=view)
 
@@ -167,7 +173,25 @@ def _view(span: Span, lines: Sequence[Markup], generation: Generation | None, *,
         before=_address(span, cited=is_cited, at=max(1, shown.first - step // 2)) if shown.first > 1 else "",
         after=_address(span, cited=is_cited, at=shown.last + step // 2) if shown.last < total else "",
         outline=_outline(span, generation, shown),
+        path=display(span.path),
+        permalink=file_url(span.repo, path=span.path, commit=span.commit, start=span.start_line, end=span.end_line),
+        ask=_question(span, generation) if is_cited else "",
     )
+
+
+def _question(span: Span, generation: Generation | None) -> str:
+    """Return the question about the lines of *span*, with the definition that holds all of them if the index knows one."""
+    lines = f"{display(span.path)}:{span.start_line}-{span.end_line}"
+    number = generation.files.number(span.path) if generation is not None else None
+    if generation is None or number is None or generation.files.blobs[number] != span.blob:
+        return f"What does the code in {lines} do?"
+    around = [
+        row
+        for row in generation.symbols.in_file(span.path)
+        if row.start_line <= span.start_line <= span.end_line <= row.end_line
+    ]
+    inner = max(around, key=lambda row: row.start_line, default=None)
+    return f"What does the code in {lines} do?" if inner is None else f"What does `{display(inner.qualname)}` do in {lines}?"
 
 
 def _fitting(lines: Sequence[Markup], *, middle: int, span: Span, total: int) -> _Shown:

@@ -38,6 +38,9 @@ PAGES = (
     "/repos/{repo}",
     "/status",
     "/file?repo={repo}&path=store.py&commit={commit}&start=7&end=9",
+    "/browse?repo={repo}",
+    "/symbol?repo={repo}&name=ModelStore",
+    "/symbol?repo={repo}&path=store.py&line=9&word=verify_digest",
 )
 
 

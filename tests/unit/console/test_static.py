@@ -55,7 +55,7 @@ def test_ink_stands_out_from_its_paper(theme: int, ink: str, papers: tuple[str, 
     assert {paper: ratio for paper, ratio in weak.items() if ratio < 4.5} == {}
 
 
-def test_all_scripts_together_stay_small() -> None:
+def test_all_scripts_that_pages_load_stay_small_together() -> None:
     assert Assets().script_bytes() < 150_000
 
 
