@@ -19,11 +19,14 @@ PATH: Final = "/mcp"
 _SESSIONS: Final = "appliance.mcp.sessions"
 
 
-class Leaving(Protocol):
-    """An application that can be told that the server is about to end."""
+class Serving(Protocol):
+    """An application that runs, and can be told that the server is about to end."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+
+    async def run(self, ready: asyncio.Event) -> None:
+        """Serve until this is cancelled."""
 
     def leave(self) -> None:
         """End what does not end by itself."""
@@ -35,7 +38,7 @@ class Door:
     def __init__(self, services: Services) -> None:
         self._toolbox = Toolbox(services)
         self._lock = asyncio.Lock()
-        self._sessions: Leaving | None = None
+        self._sessions: Serving | None = None
         self._running: asyncio.Task[None] | None = None
 
     def route(self) -> ASGIRouteHandler:
@@ -68,15 +71,15 @@ class Door:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def _opened(self) -> "Leaving":
+    async def _opened(self) -> Serving:
         async with self._lock:
             if self._sessions is None:
                 loaded = await asyncio.to_thread(importlib.import_module, _SESSIONS)
-                sessions = loaded.Sessions(self._toolbox)
+                self._sessions = loaded.Sessions(self._toolbox)
                 ready = asyncio.Event()
-                self._running = asyncio.create_task(sessions.run(ready))
-                await asyncio.wait([self._running, asyncio.ensure_future(ready.wait())], return_when=asyncio.FIRST_COMPLETED)
-                self._sessions = sessions
+                self._running = asyncio.create_task(self._sessions.run(ready))
+                self._running.add_done_callback(lambda _: ready.set())
+                await ready.wait()
             if self._running is None or self._running.done():
                 raise Unavailable("The tools are being shut down.", remedy="Try again in a moment.")
             return self._sessions
