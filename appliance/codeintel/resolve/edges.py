@@ -14,6 +14,7 @@ How = Literal["name", "self", "type", "value", "protocol", "candidate"]
 _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value": 0.8, "protocol": 0.8}
 _MOST_CANDIDATES: Final = 3  # methods of one name; more say nothing of any
 _CANDIDATE: Final = 0.4
+_INVOKED: Final = "invoke()"  # what calls a value in Kotlin
 _MANY: Final = 12  # methods behind one name of an interface
 
 
@@ -56,7 +57,7 @@ class Edges:
         for number in range(len(self._values.scope_file)):
             scope = self._values.scope(number)
             if PROPERTIES & set(scope.marks):
-                self._properties.add(scope.name)
+                self._properties.add(self._values.property_name(scope))
             if scope.kind == "function" and self._is_method(number) and scope.name not in common:
                 self._methods[scope.name].append(number)
 
@@ -87,7 +88,7 @@ class Edges:
 
     def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
         inside = Counter(target is not None for target, _ in targets)[True]
-        sure = _SURE[how] / (1 if inside < 2 else 1.15 if inside < 5 else 1.5 if inside < _MANY else 3)
+        sure = _SURE[how] / _shared(inside)
         for target, external in targets:
             yield Edge(
                 file,
@@ -119,13 +120,16 @@ class Edges:
         return "type" if owner is None else "self"
 
     def _unknown(self, file: int, caller: int, site: Site) -> Iterator[Edge | Unresolved]:
-        term = self._solver.flows[file].terms[site.function]
+        terms = self._solver.flows[file].terms
+        term = terms[site.function]
+        while term.op == Op.ELSE:
+            term = terms[term.a]
         if term.op != Op.ATTR:
             yield Unresolved(file, caller, self._spelled(file, term), site.line)
             return
         candidates = self._methods.get(term.text.removesuffix("()"), ()) if not self._values.of(file, term.a) else ()
         if not candidates or len(candidates) > _MOST_CANDIDATES:
-            yield Unresolved(file, caller, term.text.removeprefix("."), site.line)
+            yield Unresolved(file, caller, self._spelled(file, term), site.line)
             return
         for target in candidates:
             sure = round(_CANDIDATE / len(candidates), 2)
@@ -134,7 +138,9 @@ class Edges:
     def _spelled(self, file: int, term: Term) -> str:
         if term.op == Op.PARAM:
             return self._values.scope(self._values.first_scope[file] + term.a).params[term.b].name
-        return term.text.partition("@")[0]  # without the block that it is of
+        if term.op == Op.ATTR and term.text == _INVOKED:
+            return self._spelled(file, self._solver.flows[file].terms[term.a])
+        return term.text.partition("@")[0].removeprefix(".").removesuffix("()")  # without the block that it is of
 
     def _read(self, file: int) -> Iterator[Edge]:
         flow = self._solver.flows[file]
@@ -144,8 +150,9 @@ class Edges:
                 continue
             caller = self._values.first_scope[file] + read.scope
             found = self._values.union(self._values.getters(value, term.text) for value in self._values.of(file, term.a))
-            for target in dict.fromkeys(each.scope for each in found if isinstance(each, Function)):
-                yield Edge(file, caller, target, "", "get", read.line, "protocol", _SURE["protocol"])
+            targets = dict.fromkeys(each.scope for each in found if isinstance(each, Function))
+            sure = round(_SURE["protocol"] / _shared(len(targets)), 2)
+            yield from (Edge(file, caller, each, "", "get", read.line, "protocol", sure) for each in targets)
 
     def _targets(self, called: Iterable[Value]) -> Iterator[tuple[int | None, str]]:
         for value in called:
@@ -182,3 +189,8 @@ class Edges:
                 yield None, each.path
         if not found:
             yield scope, ""
+
+
+def _shared(targets: int) -> float:
+    """Return by what a confidence is divided where one place can call so many *targets*."""
+    return 1 if targets < 2 else 1.15 if targets < 5 else 1.5 if targets < _MANY else 3

@@ -223,6 +223,10 @@ class Evaluator:
         """Return the functions that define what *scope* only declares."""
         return NOTHING
 
+    def property_name(self, scope: FlowScope) -> str:
+        """Return by what name the property is read that *scope* is the function of."""
+        return scope.name
+
     def converts(self, file: int, site: Site) -> bool:  # noqa: ARG002 - for languages where a type is called for it
         """Return whether what looks like a call turns something into another type."""
         return False

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from appliance.codeintel.flow import FlowScope
 from appliance.codeintel.resolve.cells import Values
 from appliance.codeintel.resolve.objects import Objects
 from appliance.codeintel.resolve.overloads import Overloads, Tables
@@ -21,6 +22,7 @@ from appliance.codeintel.resolve.values import (
 from appliance.codeintel.resolve.words import Words
 
 _PROPERTIES: Final = frozenset({"values", "keys", "entries", "key", "value", "first", "second"})  # of Kotlin's containers
+_BEANS: Final = frozenset({"get", "set"})  # what Java's methods begin with that Kotlin takes for properties
 _ANYTHING: Final = "java.lang.Any"  # what extensions of anything add to
 _CALL: Final = "()"  # stands behind the name of a method, which a field may have too
 
@@ -99,7 +101,90 @@ class Jvm(Objects):
         iterator="iterator()",
         following="next()",
         builtins="java.lang",
-        common=frozenset(),
+        common=frozenset(
+            {
+                "accept",
+                "add",
+                "addAll",
+                "append",
+                "apply",
+                "build",
+                "call",
+                "clear",
+                "close",
+                "compare",
+                "compareTo",
+                "contains",
+                "copy",
+                "create",
+                "equals",
+                "execute",
+                "filter",
+                "find",
+                "first",
+                "flush",
+                "forEach",
+                "format",
+                "get",
+                "getId",
+                "getKey",
+                "getName",
+                "getType",
+                "getValue",
+                "handle",
+                "hasNext",
+                "hashCode",
+                "init",
+                "invoke",
+                "isEmpty",
+                "iterator",
+                "join",
+                "keySet",
+                "last",
+                "length",
+                "load",
+                "log",
+                "map",
+                "next",
+                "of",
+                "open",
+                "parse",
+                "peek",
+                "poll",
+                "pop",
+                "process",
+                "push",
+                "put",
+                "read",
+                "remove",
+                "replace",
+                "reset",
+                "run",
+                "save",
+                "send",
+                "set",
+                "setName",
+                "setValue",
+                "size",
+                "split",
+                "start",
+                "stop",
+                "stream",
+                "submit",
+                "substring",
+                "test",
+                "toList",
+                "toString",
+                "trim",
+                "update",
+                "validate",
+                "value",
+                "values",
+                "wait",
+                "with",
+                "write",
+            }
+        ),
     )
     calls_as = JvmCalls
     containers_as = JvmContainers
@@ -123,6 +208,12 @@ class Jvm(Objects):
         if not found and name in self.of_all and isinstance(value, Instance | Class | Super | Function):
             return frozenset((External(f"{self.words.builtins}.Object.{name.removesuffix(_CALL)}"),))
         return frozenset(map(_plain, found))
+
+    def property_name(self, scope: FlowScope) -> str:
+        """Return by what name the property is read that *scope* is the function of: Kotlin leaves off Java's ``get``."""
+        name = scope.name
+        bean = name[:3] in _BEANS and name[3:4].isupper()
+        return f"{name[3].lower()}{name[4:]}" if bean else name
 
     def _elsewhere(self, scope: int, name: str) -> Values:
         """Return what *name* means where nothing around binds it: a package, or something of the language's own."""

@@ -131,15 +131,18 @@ class _Java(JavaExpressions):
 
     def _method(self, node: Node) -> int:
         name, body = self.text(node.child_by_field_name("name")), node.child_by_field_name("body")
-        marks = ("abstract",) if body is None else ()
-        with self.method(node, name, static=self._is(node, "static"), marks=marks) as term:
+        static, parameters = self._is(node, "static"), node.child_by_field_name("parameters")
+        bean = "" if static else _bean(name, len(_parameters(parameters)) if parameters is not None else 0)
+        marks = ("abstract",) * (body is None) + ("property",) * bool(bean)
+        with self.method(node, name, static=static, marks=marks) as term:
             self.take_generics(node)
             self.builder.scopes[self.scope].type = self.declared(node.child_by_field_name("type"))
-            parameters = node.child_by_field_name("parameters")
             if parameters is not None:
                 self.parameters(parameters)
             self.read(body)
         self.bind(f"{name}()", term)
+        if bean:
+            self.bind(bean, term)
         return UNKNOWN
 
     def _is(self, node: Node, word: str) -> bool:
@@ -246,3 +249,10 @@ def _members(body: Node) -> Iterable[Node]:
 
 def _parameters(node: Node) -> list[Node]:
     return [child for child in node.named_children if child.type in {"formal_parameter", "spread_parameter"}]
+
+
+def _bean(name: str, takes: int) -> str:
+    """Return the key of the property that Kotlin takes the method *name* for, "" for none."""
+    if not name[3:4].isupper() or name[:3] != ("set" if takes else "get") or takes > 1:
+        return ""
+    return f"{name[:3]} {name[3].lower()}{name[4:]}"

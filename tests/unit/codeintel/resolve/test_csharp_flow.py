@@ -200,3 +200,28 @@ def test_namespaces_and_types_that_nest_deeply_are_followed_in_part() -> None:
     assert _calls(source) == {"a.A.Run -> a.B"}
     deep = "class A { void Run() { new B(); } " + "class N { " * 400 + "}" * 400 + " } class B {}"
     assert _calls(deep) == {"a.A.Run -> a.B"}
+
+
+def test_what_is_made_without_its_name_is_of_the_type_that_it_is_for() -> None:
+    source = """
+        using System.Collections.Generic;
+        class Box { public Box(int n) {} public Box() {} }
+        class A {
+            private Box field = new(1);
+            Box Own { get; set; } = new();
+            List<Box> many = [new(1)];
+            void Run(A other) { Box local = new(); field = new(2); other.Own = new(3); Box[] more = { new(4) }; }
+            Box Make() => new(5);
+        }
+    """
+    assert _calls(source) == {"a.A -> a.Box.Box", "a.A.Run -> a.Box.Box", "a.A.Make -> a.Box.Box"}
+
+
+def test_a_class_has_no_members_of_its_interfaces_by_their_bare_names() -> None:
+    source = """
+        using static Levels;
+        enum Levels { Debug }
+        interface ILog { void Debug() {} void Write(Levels level) {} }
+        class Log : ILog { void Run(ILog log) { log.Write(Debug); } }
+    """
+    assert _calls(source) == {"a.Log.Run -> a.ILog.Write"}

@@ -191,3 +191,18 @@ def test_types_that_nest_deeply_are_followed_in_part() -> None:
     assert _calls(f"import java.util.*; class A {{ {generic} x; void run() {{ new B(); }} }} class B {{}}") == {
         "a.A.run -> a.B"
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "line"), [("new int[0]", 2), ("new long[] {1}", 3), ('new String[] {"x"}', 4), ("new A[0]", 5)]
+)
+def test_of_overloads_for_arrays_the_one_for_what_they_hold_is_called(given: str, line: int) -> None:
+    source = f"""class A {{
+    void pick(int[] x) {{}}
+    void pick(long[] x) {{}}
+    void pick(String[] x) {{}}
+    void pick(A[] x) {{}}
+    void run() {{ pick({given}); }}
+}}"""
+    solver = solved({"a.java": source}, JVM)
+    assert {solver.values.scope(each.target).line for each in edges(solver) if each.target is not None} == {line}

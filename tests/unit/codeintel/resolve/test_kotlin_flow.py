@@ -207,3 +207,38 @@ def test_what_nests_deeply_is_followed_in_part(expression: str) -> None:
 def test_types_that_nest_deeply_are_followed_in_part() -> None:
     deep = "class A {\nfun run() { B() }\n" + "class N {\n" * 400 + "}\n" * 400 + "}\nclass B"
     assert _calls(deep) == {"a.A.run -> a.B"}
+
+
+def test_methods_of_java_are_properties_here() -> None:
+    java = (
+        "package p; class J { String getLabel() { return null; } void setLabel(String s) {} int getAt(int n) { return n; }}"
+    )
+    found = _calls("package p\nfun run(j: J) {\n j.label = j.label\n j.at\n}", J_java=java)
+    assert found == {"a.run -> J.J.getLabel", "a.run -> J.J.setLabel"}
+
+
+def test_an_extension_of_anything_is_found_on_anything() -> None:
+    source = """
+        class A
+        fun <T> T.also2(): T = this
+        fun Any?.show() {}
+        fun run(a: A, text: String, list: List<A>) {
+            a.also2()
+            text.show()
+            list.show()
+        }
+    """
+    assert _calls(source) == {"a.run -> a.also2", "a.run -> a.show"}
+
+
+def test_a_function_of_a_named_type_says_what_its_lambda_is_called_on() -> None:
+    source = """
+        typealias Declare = Module.() -> Unit
+        class Module {
+            fun single(make: () -> Any) {}
+        }
+        fun module(declare: Declare): Module = Module().apply(declare)
+        val mine = module { single { A() } }
+        class A
+    """
+    assert "a.<anonymous1> -> a.Module.single" in _calls(source)
