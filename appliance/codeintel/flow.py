@@ -21,6 +21,7 @@ RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: 
 AS_FUNCTION: Final = "as a function"  # the name of what something is itself, if it is a function
 RESULT: Final = "what it gives"  # the name of what calls of something give, where it is no place that calls it
 ON: Final = "<on>"  # the name of a last parameter of a lambda that no call names: what its code is called on
+LAST: Final = "<last>"  # the name of an argument behind all others, which the last parameter takes
 KIND: Final = "its type"  # the name of the type of an instance
 TAKEN: Final = "takes "  # stands before the number of a parameter of whatever function is meant by a type
 

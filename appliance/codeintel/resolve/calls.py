@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Param, Site
+from appliance.codeintel.flow import LAST, RECEIVER, UNKNOWN, Op, Param, Site
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY
@@ -238,7 +238,7 @@ def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> 
     for name, values in arguments:
         if name in {"*", "**"}:
             break
-        at = places.get(name, -1) if name else place
+        at = len(params) - 1 if name == LAST else places.get(name, -1) if name else place
         place += not name
         if 0 <= at < len(params) and not params[at].star:
             held[at] = values

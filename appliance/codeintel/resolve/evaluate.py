@@ -35,6 +35,7 @@ class Evaluator:
     """Evaluates the terms of all flows, as Python does. Terms and scopes are counted through all of them."""
 
     words: ClassVar[Words] = PYTHON
+    keeps_else: ClassVar[bool] = True  # whether what stood in for something stays when that comes to be known
     calls_as: ClassVar[type[Calls]] = Calls
     containers_as: ClassVar[type[Containers]] = Containers
     most: ClassVar[int] = MOST  # things that something can be
@@ -72,7 +73,7 @@ class Evaluator:
         if one.op in _PLAIN:
             found = self._same[number] = self._plain(file, one, number)
             return found
-        return self.cells.recall(number, lambda: self._evaluate(file, one))
+        return self.cells.recall(number, lambda: self._evaluate(file, one), grows=one.op != Op.ELSE or self.keeps_else)
 
     def stored(self, kind: str, scope: int, name: str) -> Values:
         """Return what was stored as *name* on instances ("attribute") or on the class or module itself ("static")."""

@@ -18,6 +18,7 @@ class Objects(TypedEvaluator):
     virtual: ClassVar[bool] = True
     overloads: ClassVar[bool] = True
     itself: ClassVar[bool] = True
+    keeps_else: ClassVar[bool] = False
     of_all: ClassVar[frozenset[str]] = frozenset()  # methods that functions have beside the one that they are
 
     def attribute(self, value: Value, name: str) -> Values:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import Site
+from appliance.codeintel.flow import LAST, ON, RECEIVER, Site
 from appliance.codeintel.resolve.calls import Arguments
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY
@@ -13,6 +13,7 @@ from appliance.codeintel.resolve.values import Class, Constant, Container, Exter
 
 _NOT, _PERHAPS, _WIDER, _SAME = range(4)
 _NUMBERS: Final = ("byte", "short", "char", "int", "long", "float", "double", "decimal")
+_MOST: Final = 99  # arguments
 _OBJECT: Final = Constant("object")
 _OF_ALL: Final = frozenset({"Object", "Any", "Comparable", "Serializable"})
 
@@ -93,10 +94,11 @@ class Overloads(TypedCalls):
     def _fitting(self, functions: Values, file: int, site: Site) -> Values:
         found = super()._fitting(functions, file, site)
         several = [each for each in found if isinstance(each, Function)]
-        if len(several) < 2 or not site.arguments or any(name for name, _ in site.arguments):
+        if len(several) < 2 or not site.arguments or any(name not in {"", LAST} for name, _ in site.arguments):
             return found
         given = [self._typed.of(file, term) for _, term in site.arguments]
-        fits = {each: self._fit(each, given) for each in several}
+        behind = site.arguments[-1][0] == LAST
+        fits = {each: self._fit(each, given, behind=behind) for each in several}
         best: dict[int, int] = defaultdict(int)
         for each, fit in fits.items():
             best[self._among(each)] = max(best[self._among(each)], fit)
@@ -112,11 +114,12 @@ class Overloads(TypedCalls):
         parent = self._typed.first_scope[self._typed.scope_file[function.scope]] + one.parent
         return next(iter(self._typed.classes.whole(parent)), parent)
 
-    def _fit(self, function: Function, given: "list[Values]") -> int:
-        """Return how well a function takes what is *given*: 0 where it cannot."""
-        file = self._typed.scope_file[function.scope]
+    def _fit(self, function: Function, given: "list[Values]", *, behind: bool) -> int:
+        """Return how well a function takes what is *given*: 0 where it cannot. Its last parameter takes what is *behind*."""
+        file, params = self._typed.scope_file[function.scope], self.taken(function)
         total = 1
-        for param, values in zip(self.taken(function), given, strict=False):
+        placed = [*params[: len(given) - 1], *params[-1:]] if behind else params
+        for param, values in zip(placed, given, strict=False):
             declared = self._typed.of(file, param.type)
             if param.star or not declared or not values:
                 total += _PERHAPS
@@ -187,8 +190,9 @@ class Overloads(TypedCalls):
                 return _PERHAPS if not _is_type(path) or text.partition(":")[0] in kinds else _NOT
             case External(path), External(wanted):
                 return _NOT if _is_type(path) and self._is_final(wanted) else _PERHAPS
-            case Function(), Function():
-                return _WIDER
+            case Function() | Class(), Function(scope):
+                takes = len(self._typed.scope(scope).params)
+                return _WIDER if any(takes in counts for counts in self._counts(value)) else _NOT
             case Function() | Container() | Class(), Constant():
                 return _NOT
             case (Container(), Instance() | Function()) | (Function(), Container()):
@@ -197,6 +201,21 @@ class Overloads(TypedCalls):
                 return _NOT if self._is_final(wanted) else _PERHAPS
             case _:
                 return _PERHAPS
+
+    def _counts(self, value: Function | Class) -> Iterator[range]:
+        """Yield how many things *value*, or a constructor of it, can be called with."""
+        if isinstance(value, Class):
+            name = self._typed.words.constructor
+            made = [e for e in self._typed.classes.own(value.scope, name, Instance(value.scope)) if isinstance(e, Function)]
+            yield from (range(len(self.taken(each)), len(self.taken(each)) + 1) for each in made)
+            if not made:
+                yield range(1)
+            return
+        params = self._typed.scope(value.scope).params
+        params = params[1:] if params and params[0].name == RECEIVER and value.self_ is not None else params
+        own = [each for each in params if each.name != ON]
+        loose = len(own) < len(params) and [each.name for each in own] in ([], ["it"])  # nothing says how many it takes
+        yield range(0 if loose else len(own), max(len(own), int(loose)) + 1 + _MOST * any(each.star for each in own))
 
     def _is_final(self, path: str) -> bool:
         """Return whether nothing outside can be a *path* that is not said to be one."""

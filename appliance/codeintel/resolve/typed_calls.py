@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Param, Site
+from appliance.codeintel.flow import LAST, RECEIVER, UNKNOWN, Param, Site
 from appliance.codeintel.resolve.calls import Arguments, Calls
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY, Containers
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from appliance.codeintel.resolve.typed import TypedEvaluator
 
 EXTENSION: Final = "extension"  # the mark of a function whose first parameter is what it is called on from elsewhere
+_PLACED: Final = frozenset({"", LAST})  # the names of arguments that are known by their place
 SIGNATURE: Final = "signature"
 
 
@@ -106,7 +107,7 @@ class TypedCalls(Calls):
 
     def _takes(self, function: Function, site: Site) -> bool:
         one = self._typed.scope(function.scope)
-        if SIGNATURE in one.marks or any(name for name, _ in site.arguments):
+        if SIGNATURE in one.marks or any(name not in _PLACED for name, _ in site.arguments):
             return True
         params = self.taken(function)
         least = sum(not param.star and not param.default for param in params)

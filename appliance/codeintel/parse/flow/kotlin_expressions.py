@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import ON, UNKNOWN, Op
+from appliance.codeintel.flow import LAST, ON, UNKNOWN, Op
 from appliance.codeintel.parse.flow.kotlin_library import SCOPES, KotlinLibrary
 from appliance.codeintel.parse.flow.kotlin_types import TYPES, child_of, first_name, type_in
 from appliance.codeintel.parse.flow.typed import first, line_of
@@ -156,7 +156,8 @@ class KotlinExpressions(KotlinLibrary):
             self.shape = shape if value.type in self.functions else UNKNOWN
             term = self.read(value)
             self.handed, self.shape = before
-            found.append(("*" if spread else self.text(named), term))
+            last = LAST if child.type == "annotated_lambda" else ""
+            found.append(("*" if spread else self.text(named) or last, term))
         return found
 
     def _lambda(self, node: Node) -> int:

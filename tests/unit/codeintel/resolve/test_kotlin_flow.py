@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 
 from appliance.codeintel.resolve.families import JVM
-from tests.support.graphs import calls
+from tests.support.graphs import calls, edges, solved
 
 
 def _calls(source: str, **more: str) -> set[str]:
@@ -242,3 +242,41 @@ def test_a_function_of_a_named_type_says_what_its_lambda_is_called_on() -> None:
         class A
     """
     assert "a.<anonymous1> -> a.Module.single" in _calls(source)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"), [("::A", 2), ("::B", 3), ("::C", 4), ("::f", 3), ("{ x, y -> x }", 4)]
+)  # fmt: skip
+def test_of_overloads_the_one_is_called_that_takes_such_a_function(given: str, line: int) -> None:
+    source = f"""
+fun pick(make: () -> Any) {{}}
+fun pick(make: (Int) -> Any) {{}}
+fun pick(make: (Int, Int) -> Any) {{}}
+class A
+class B(n: Int)
+class C(n: Int, m: Int)
+fun f(n: Int) = n
+fun run() {{ pick({given}) }}
+"""
+    solver = solved({"a.kt": source}, JVM)
+    picked = [each for each in edges(solver) if each.target is not None and solver.values.scope(each.target).name == "pick"]
+    assert {solver.values.scope(each.target or 0).line for each in picked} == {line}
+
+
+def test_the_lambda_behind_a_call_is_its_last_argument() -> None:
+    source = """
+        fun later(times: Int = 1, name: String = "", block: () -> Unit) { block() }
+        fun run() { later { heard() } }
+        fun heard() {}
+    """
+    assert _calls(source) == {"a.run -> a.later", "a.later -> a.run.<anonymous1>", "a.run.<anonymous1> -> a.heard"}
+
+
+def test_what_a_lambda_may_be_called_on_is_nothing_outside_once_it_is_known() -> None:
+    source = """
+        class Page { fun title() {} }
+        fun page(block: Page.() -> Unit) { Page().block() }
+        fun run() { page { title() } }
+    """
+    found = calls({"a.kt": dedent(source)}, JVM, outside=True)
+    assert {each for each in found if "anonymous1> ->" in each} == {"a.run.<anonymous1> -> a.Page.title"}
