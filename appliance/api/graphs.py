@@ -86,7 +86,7 @@ class UseOut(PlaceOut, InRepo):
     """A line where something is used, the address that gives it, and how surely it is so."""
 
     href: str
-    kind: str = Field(description="Of calls: call, decorator, raise, iter, with, get; else inherits, implements, …")
+    kind: str = Field(description="Of calls: call, decorator, raise, iter, with, get, implied; else inherits, implements, …")
     how: str = Field(description="name, self, type, value, protocol or candidate.")
     confidence: float
     text: str

@@ -119,7 +119,7 @@ class CallHit:
     caller: str
     callee: str
     inside: bool
-    kind: str  # call, decorator, raise, iter, with, get
+    kind: str  # call, decorator, raise, iter, with, get, implied (an operator, a destructor, a base that is made)
     how: str  # name, self, type, value, protocol, candidate
     confidence: float
     text: str

@@ -179,7 +179,7 @@ class CCalls(TypedCalls):
         """Return what a site calls: an object that can be called is its operator, and operators are told by their types."""
         term = self._typed.flows[file].terms[site.function]
         found = self._typed.union(self._callable(each, term) for each in super().chosen(file, site))
-        if site.kind != "with" or not term.text.startswith("operator"):
+        if site.kind != "implied" or not term.text.startswith("operator"):
             return found
         known = [each for each in found if isinstance(each, Function)]
         if term.op == Op.ATTR:

@@ -102,7 +102,7 @@ class Edges:
             )
 
     def _how(self, file: int, site: Site) -> How:
-        if site.kind in {"iter", "with", "raise"}:
+        if site.kind in {"iter", "with", "raise", "implied"}:
             return "protocol"
         terms = self._solver.flows[file].terms
         term = terms[site.function]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-CALLS: Final = ("call", "decorator", "raise", "iter", "with", "get")
+CALLS: Final = ("call", "decorator", "raise", "iter", "with", "get", "implied")
 USES: Final = ("inherits", "implements", "overrides", "imports", "references", "tests", "defines")
 HOWS: Final = ("name", "self", "type", "value", "protocol", "candidate")
 

@@ -65,8 +65,8 @@ class Expressions(Types):
         return self.call(callee, self.line(node), [("", each) for each in arguments])
 
     def protocol(self, node: Node, function: int, arguments: Sequence[int] = ()) -> int:
-        """Note that *function* is called if there is such a one, and return the term of what it gives."""
-        site = self.builder.site("with", self.scope, function, self.line(node), [("", each) for each in arguments])
+        """Note that *function*, which no call names, is called if there is such a one; return the term of what it gives."""
+        site = self.builder.site("implied", self.scope, function, self.line(node), [("", each) for each in arguments])
         return self.builder.term(Op.CALL, site)
 
     def macro_parameter(self, term: int) -> bool:
