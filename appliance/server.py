@@ -54,9 +54,8 @@ def create_app(services: Services | None = None) -> Litestar:
         if own:
             served.close()
 
-    pages = renderer()
+    pages, door = renderer(), Door(served)
     refused = _refused(pages)
-    door = Door(served)
     app = Litestar(
         [*routes(), router(pages), door.route()],
         dependencies={"services": Provide(lambda: served, sync_to_thread=False)},
