@@ -39,8 +39,9 @@ def calls(asked: Asked, subject: Subject, direction: Direction, page: Page) -> C
 
 
 def reached(asked: Asked, subject: Subject, steps: int, page: Page) -> ImpactResponse:
-    """Return what a change of what *subject* means can reach within *steps*; raise as `asked_of` does."""
-    name, found, warnings = asked_of(subject, asked)
+    """Return what a change of what *subject* means can reach within *steps*; raise as `meant` does."""
+    name, every, warnings = meant(subject, asked)
+    found = [each.found for each in every]
     graphs = [(item, item.code.generation.graph) for item in found]
     impacts = [impact(item, graph, steps=steps) for item, graph in graphs if graph is not None]
     listed = [each for one in impacts for each in one.reached]

@@ -25,7 +25,7 @@ _ASIDE: Final = 0.1  # how often one begins to read at a test, an example, a doc
 _FOCUSED: Final = 0.8  # how often at what is asked for
 _REMEMBERED: Final = 16
 Floats = npt.NDArray[np.float64]
-_Key = tuple[str, str, int, tuple[str, ...]]
+_Key = tuple[str, str, str, int, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Ranker:
         """
         graph = code.generation.graph
         made = ("", -1) if graph is None else (graph.info.recipe, graph.info.patch)
-        key = (code.generation.info.tree, *made, tuple(focus))
+        key = (code.generation.folder.name, code.generation.info.tree, *made, tuple(focus))
         with self._lock:
             known = self._known.get(key)
         if known is None:

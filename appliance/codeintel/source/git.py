@@ -89,10 +89,11 @@ class GitSource(Stored):
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*."""
         key = (commit, path, most)
-        if key not in self._together:
-            self._together = dict(list(self._together.items())[-_REMEMBERED:])
-            self._together[key] = past.together(self._git_dir, commit, path, most=most)
-        return self._together[key]
+        known = self._together.get(key)
+        if known is None:
+            known = past.together(self._git_dir, commit, path, most=most)
+            self._together = {**dict(list(self._together.items())[-_REMEMBERED:]), key: known}
+        return known
 
     def branches(self) -> list[str]:
         """Return the short names of the branches, own ones first, at most 10,000."""

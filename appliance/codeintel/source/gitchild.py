@@ -65,7 +65,9 @@ class Child:
         *,
         extra: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        patience: float = _PATIENCE,
     ) -> None:
+        self._patience = patience
         self._process = proc.spawn(
             ["git", *arguments],
             env=environment(git_dir) | dict(extra or {}),
@@ -132,8 +134,8 @@ class Child:
             raise stuck() from exc
 
     def _fill(self) -> bool:
-        if not self._poll.poll(_PATIENCE * 1000):
-            raise stuck()
+        if not self._poll.poll(self._patience * 1000):
+            raise stuck(self._patience)
         data = os.read(self._out, 1 << 16)
         self._buffer += data
         return bool(data)
@@ -157,6 +159,6 @@ def broken() -> MalformedContent:
     )
 
 
-def stuck() -> DeadlineExceeded:
+def stuck(seconds: float = _PATIENCE) -> DeadlineExceeded:
     """Return the error for a git that says nothing."""
-    return DeadlineExceeded(f"Git said nothing for {_PATIENCE:g} s.", remedy="Look whether the disk answers.")
+    return DeadlineExceeded(f"Git said nothing for {seconds:g} s.", remedy="Look whether the disk answers.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from appliance.base import proc
-from appliance.codeintel.source.gitchild import broken, environment
+from appliance.base.budget import Budget, Deadline
+from appliance.codeintel.source.gitchild import Child
 from appliance.codeintel.source.objects import is_id
 from appliance.errors import InvalidInput
 from appliance.ids import CommitId
@@ -20,6 +20,7 @@ _LONGEST_NAME: Final = 200
 _LONGEST_SUMMARY: Final = 500
 _FIELDS: Final = 4
 _WIDE: Final = 50  # files of one commit; one with more moves or reformats, and says nothing of what belongs together
+_START: Final = b"\x01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class Together:
 def commits(git_dir: Path, commit: CommitId, path: str, *, first: int, last: int, most: int) -> list[Commit]:
     """Return the newest *most* commits, back from *commit*, that changed the lines *first* to *last* of *path* in it.
 
-    Raise `DeadlineExceeded` if that takes too long, `MalformedContent` where git gives up.
+    Raise `DeadlineExceeded` if that takes too long, `LimitExceeded` if it is too much, `MalformedContent` if git gives up.
     """
     lines = b"-L%d,%d:%s" % (first, last, _safe(path))
-    said = _log(git_dir, commit, ("-s", "--format=%H%x00%an%x00%aI%x00%s%x00", f"-n{most}", lines), b"")
-    fields = [field.decode("utf-8", "replace").strip("\n") for field in said.split(b"\0")]
+    said = _log(git_dir, commit, ("-s", "--format=%H%x00%an%x00%aI%x00%s", f"-n{most}", lines), b"", seconds=_SECONDS)
+    fields = [field.decode("utf-8", "replace") for field in said]
     rows = (fields[start : start + _FIELDS] for start in range(0, len(fields) - _FIELDS + 1, _FIELDS))
     return [
         Commit(CommitId(number), author[:_LONGEST_NAME], date, summary[:_LONGEST_SUMMARY])
@@ -60,29 +61,36 @@ def together(git_dir: Path, commit: CommitId, path: str, *, most: int) -> Togeth
 
     Raise as `commits` does. Commits that change very many files count for nothing.
     """
-    arguments = ("--full-diff", "--name-only", "--no-renames", "-z", "--format=%x01", f"-n{most}")
-    said = _log(git_dir, commit, arguments, _safe(path), seconds=_FEW_SECONDS)
-    found = [[name for name in each.lstrip(b"\0\n").split(b"\0") if name] for each in said.split(b"\x01")[1:]]
+    arguments = ("--full-diff", "--name-only", "--no-renames", "--format=%x01", f"-n{most}")
+    found: list[list[bytes]] = []
+    for record in _log(git_dir, commit, arguments, _safe(path), seconds=_FEW_SECONDS):
+        name = record.lstrip(b"\n")
+        if name == _START:
+            found.append([])
+        elif name and found:
+            found[-1].append(name)
     narrow = [names for names in found if 0 < len(names) <= _WIDE]
     return Together(len(narrow), Counter(_others(narrow, os.fsencode(path))))
 
 
-def _others(commits: list[list[bytes]], path: bytes) -> Iterator[str]:
-    for names in commits:
+def _others(narrow: list[list[bytes]], path: bytes) -> Iterator[str]:
+    for names in narrow:
         yield from (os.fsdecode(name) for name in names if name != path)
 
 
 def _log(
-    git_dir: Path, commit: CommitId, arguments: tuple[str | bytes, ...], path: bytes, *, seconds: float = _SECONDS
-) -> bytes:
+    git_dir: Path, commit: CommitId, arguments: tuple[str | bytes, ...], path: bytes, *, seconds: float
+) -> Iterator[bytes]:
+    """Yield what ``git log`` says, record by record."""
     if not is_id(commit):
         raise InvalidInput(f"{commit[:100]!r} is no commit.")
     behind = ("--", b":(top,literal)" + path) if path else ()
-    argv = ("git", "log", "--no-color", *arguments, commit, *behind)
-    done = proc.run(argv, timeout=seconds, env=environment(git_dir), max_output=_MOST_OUTPUT)
-    if done.code:
-        raise broken()
-    return done.stdout
+    said, deadline = Budget(_MOST_OUTPUT, what="bytes of history"), Deadline(seconds, what="the history of a file")
+    with Child(git_dir, ("log", "--no-color", "-z", *arguments, commit, *behind), patience=seconds) as child:
+        for record in child.records(b"\0"):
+            said.spend(len(record) + 1)
+            deadline.check()
+            yield record
 
 
 def _safe(path: str) -> bytes:

@@ -91,8 +91,9 @@ def run(question: Coroutine[object, object, _T]) -> _T:
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     place = tmp_path_factory.mktemp("asking")
     bench = IndexBench(place / "data")
-    source = make_repo(place, {**FILES, "shop/prices.py": "RATE = 1\n"})
-    commit(source, {"shop/prices.py": PRICES, "README.md": "# Shop\n"}, "Price things", when=1_700_000_100)
+    source = make_repo(place, {**FILES, "shop/prices.py": "RATE = 1\n", "shop/cart.py": "RATE = 1\n"})
+    things = {"shop/prices.py": PRICES, "shop/cart.py": CART, "README.md": "# Shop\n"}
+    commit(source, things, "Price things", when=1_700_000_100)
     commit(source, {"shop/prices.py": PRICES.replace("RATE = 2", "RATE = 3")}, "Raise the rate", when=1_700_000_200)
     repo = bench.add(source)
     bench.index(repo)
@@ -293,3 +294,19 @@ def test_a_page_says_that_it_is_one_and_all_pages_together_are_everything(asking
         if not page.truncated:
             break
     assert len(set(seen)) == len(seen) == 2
+
+
+def test_impact_goes_over_uses_of_every_kind_and_names_what_changed_together(asking: Asking) -> None:
+    """A constant is called by nobody; what reads it, and what calls that, is reached all the same."""
+    found = run(asking.reader.impact("prices.RATE", scope=asking.scope))
+    assert [(each.symbol, each.steps, each.confidence, each.test) for each in found.reached] == [
+        ("rate", 1, 0.8, False),
+        ("Base.total", 1, 0.8, False),
+        ("Price.gross", 1, 0.8, False),
+        ("Price.total", 2, 0.64, False),
+        ("make", 3, 0.58, False),
+        ("add", 4, 0.58, False),
+        ("test_add", 5, 0.58, True),
+    ]
+    assert [(each.path, each.times, each.commits) for each in found.together] == [("shop/cart.py", 2, 3)]
+    assert found.unresolved == 0.0
