@@ -1,4 +1,4 @@
-"""What the names mean that a file mentions, in languages whose flows do not say which names are read: types, mostly."""
+"""What the names mean that a file mentions, where its flow may not say that they are read: types, mostly."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

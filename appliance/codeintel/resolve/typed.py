@@ -23,6 +23,8 @@ How a language joins:
 - What a file alone calls by a name (an import) goes to `Typed.imports`: `Op.IMPORT` with the full name of a unit, or
   `Op.FROM` with a name of it. What brings all its names is bound to ``*`` of the module scope, and what others can take
   from here is bound to the module's names.
+- `Typed.named` and `Typed.attribute` note what is read, at the line of what `read` and `declared` stand on. Where fields and
+  methods can share a name, as in Rust, the names of fields begin with a dot.
 - `resolve.families` gets a `Family` with the languages, that class, an evaluator below `TypedEvaluator` and its `Words`,
   and `parse.flow.languages` the front end.
 """
