@@ -63,6 +63,8 @@ class Sessions:
             nonlocal opened
             if message["type"] == "http.response.start" and not sent and message["status"] < 400:
                 opened = _session_of(message["headers"])
+            if opened:
+                self._known.setdefault(opened, _Session(owner))
             await send(message)
 
         caller = Caller(self._turns.setdefault(owner, Turns()))
@@ -78,7 +80,6 @@ class Sessions:
         with self._busy(sent, owner):
             await self._manager.handle_request(theirs, receive_on, send_on)
         if opened:
-            self._known[opened] = _Session(owner)
             await self._make_room(owner)
         if scope["method"] == "DELETE":
             self._forget(sent, owner)
