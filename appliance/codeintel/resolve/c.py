@@ -47,6 +47,7 @@ class C(TypedEvaluator):
 
     def __init__(self, flows: Sequence[Flow], modules: CUnits) -> None:
         self._files = modules
+        self._marks: dict[int, frozenset[str]] = {}
         super().__init__(flows, modules)
         for scope, units in self.classes.of_namespaces().items():
             for unit in units:
@@ -83,7 +84,7 @@ class C(TypedEvaluator):
         return super().unit_of(scope)
 
     def _is_cpp(self, file: int) -> bool:
-        return CPP in self.flows[file].scopes[0].marks
+        return CPP in self._marked(self.first_scope[file])
 
     def _in_namespace(self, scope: int, name: str) -> Values:
         return self._visible(self.scope_file[scope], self.unit_of(scope), name) or self._brought(scope, name)
@@ -137,7 +138,7 @@ class C(TypedEvaluator):
         """
         if not near and name in LIBRARY:
             return NOTHING
-        outer = {self.scope_file[each]: each for each in others if name not in self.scope(each).marks}
+        outer = {self.scope_file[each]: each for each in others if name not in self._marked(each)}
         linked = [number for number, scope in outer.items() if self._has_linkage(scope, name)]
         headers = {self.scope_file[each] for each in near}
         telling = [number for number in linked if headers & self._files.seen(number)]
@@ -154,13 +155,20 @@ class C(TypedEvaluator):
         nearest = self._files.nearest(file, list(found))
         return self._held([found[each] for each in nearest], name) if len(nearest) <= _MOST_ALIKE else NOTHING
 
+    def _marked(self, scope: int) -> frozenset[str]:
+        """Return the marks of *scope*, among them the names that are its file's alone, and the pointers."""
+        known = self._marks.get(scope)
+        if known is None:
+            known = self._marks[scope] = frozenset(self.scope(scope).marks)
+        return known
+
     def _has_linkage(self, scope: int, name: str) -> bool:
         found = self._held((scope,), name)
         return not found or any(self._is_linked(each) for each in found)
 
     def _is_linked(self, value: Value) -> bool:
         """Return whether other files than its own can know *value* without including it."""
-        return not isinstance(value, Function) or not {PROTOTYPE, INTERNAL} & set(self.scope(value.scope).marks)
+        return not isinstance(value, Function | Class) or not {PROTOTYPE, INTERNAL} & set(self.scope(value.scope).marks)
 
     def _evaluate(self, file: int, term: Term) -> Values:
         if term.op == Op.ATTR:
@@ -199,7 +207,7 @@ class C(TypedEvaluator):
 
     def _makers(self, scope: int, name: str) -> Values:
         """Return the constructors of the base or of the member *name* of the type *scope*."""
-        if any(f"*{name}" in self.scope(each).marks for each in self.classes.whole(scope)):
+        if any(f"*{name}" in self._marked(each) for each in self.classes.whole(scope)):
             return NOTHING
         held = self.union(self.classes.own(each, name, Instance(each)) for each in self.classes.whole(scope))
         kinds = {each.scope for each in held if isinstance(each, Instance)}
@@ -260,7 +268,7 @@ class C(TypedEvaluator):
         seen = self._files.seen(file)
         near = own or [each for each in binding if self.scope_file[each] in seen]
         if not near:
-            outer = {self.scope_file[each]: each for each in binding if name not in self.scope(each).marks}
+            outer = {self.scope_file[each]: each for each in binding if name not in self._marked(each)}
             near = [outer[each] for each in self._files.nearest(file, list(outer))]
         if near or one.parent < 0:
             return frozenset(map(Class, near))
@@ -272,12 +280,9 @@ class C(TypedEvaluator):
 
     def attribute(self, value: Value, name: str) -> Values:
         """Return what *name* of *value* can be; nothing is known of what is made and unmade outside."""
-        if isinstance(value, Container) and (name in _QUIET or name.startswith("operator")):
+        quiet = name in _QUIET or name.startswith("operator")
+        if isinstance(value, Constant) or (quiet and isinstance(value, Container | External)):
             return NOTHING
         if isinstance(value, Container) and name in _PLACES:
             return self.containers.item(value, {_PLACES[name]})
-        if isinstance(value, External | Constant) and (
-            name in _QUIET or name.startswith("operator") or isinstance(value, Constant)
-        ):
-            return NOTHING
         return super().attribute(value, name.removeprefix(TAG) if isinstance(value, External) else name)

@@ -85,11 +85,15 @@ class Definitions(Expressions):
     def marks(self, node: Node, by: Declared) -> tuple[str, ...]:
         """Return the marks of a function."""
         del by
-        return ("internal",) * self.is_static(node)
+        return ("internal",) * self.is_internal(node)
 
     def is_static(self, node: Node) -> bool:
         """Return whether *node* is declared for its file alone."""
         return any(child.type == "storage_class_specifier" and self.text(child) == "static" for child in node.children)
+
+    def is_internal(self, node: Node) -> bool:
+        """Return whether other files cannot know what *node* declares outside of functions."""
+        return self.is_static(node)
 
     def parameters(self, function: Node | None) -> None:
         """Add the parameters that *function*, a declarator, lists."""
@@ -155,9 +159,8 @@ class Definitions(Expressions):
             self.assign(name, term)
         else:
             self.bind(name, term)
-            if self.is_static(node):
-                opened = self.builder.scopes[self.scope]
-                opened.marks = (*opened.marks, name)
+            if self.is_internal(node):
+                self.mark(name)
 
     def begun(self, declarator: Node, value: Node | None, declared: int, *, array: bool) -> int:
         """Return what a variable holds at first."""
@@ -218,8 +221,7 @@ class Definitions(Expressions):
                 name = self.text(by.name)
                 self.bind(name, self.begun(declarator, None, one, array=by.array))
                 if by.forms:
-                    opened = self.builder.scopes[self.scope]
-                    opened.marks = (*opened.marks, f"*{name}")
+                    self.mark(f"*{name}")
 
     def type_definition(self, node: Node) -> None:
         """Read ``typedef``."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Op
+from appliance.codeintel.flow import UNKNOWN, Flow, Op
 from appliance.codeintel.parse.flow.typed import DEEPEST, Typed, line_of
 
 TAG: Final = "struct "  # stands before the name of a type, which is none of a value
@@ -69,6 +69,21 @@ class Types(Typed):
     def line(self, node: Node) -> int:
         """Return the line of the file that *node* begins on."""
         return line_of(node) + self.above
+
+    def __init__(self, source: bytes) -> None:
+        super().__init__(source)
+        self._marked: dict[int, dict[str, None]] = {}
+
+    def mark(self, name: str) -> None:
+        """Mark what stands in this scope: a *name* that is its file's alone, and with a star before it a pointer."""
+        self._marked.setdefault(self.scope, {})[name] = None
+
+    def finish(self, unit: str = "") -> Flow:
+        """Return the flow of the file."""
+        for scope, marks in self._marked.items():
+            opened = self.builder.scopes[scope]
+            opened.marks = (*opened.marks, *marks)
+        return super().finish(unit)
 
     @contextmanager
     def deeper(self, steps: int = 1) -> Iterator[bool]:

@@ -210,11 +210,13 @@ class Definitions(Expressions):
 
     def marks(self, node: Node, by: Declared) -> tuple[str, ...]:
         """Return the marks of a function."""
-        marks = super().marks(node, by)
-        of_type = self.builder.scopes[self.scope].kind == "class"
-        marks = tuple(mark for mark in marks if not of_type or mark != "internal")
         told = {child.type for child in (*node.children, *(by.function.children if by.function else ()))}
-        return (*marks, *("internal",) * bool(self.unnamed and not of_type), *("virtual",) * bool(told & _VIRTUAL))
+        return (*super().marks(node, by), *("virtual",) * bool(told & _VIRTUAL))
+
+    def is_internal(self, node: Node) -> bool:
+        """Return whether other files cannot know what *node* declares: a member is its type's."""
+        of_type = self.builder.scopes[self.scope].kind == "class"
+        return not of_type and (self.unnamed > 0 or super().is_internal(node))
 
     def receive(self, node: Node) -> None:
         """Add what a method is called on to its parameters."""
@@ -246,13 +248,7 @@ class Definitions(Expressions):
             return False
         listed = function.child_by_field_name("parameters")
         shown = listed.named_children if listed else []
-        return bool(shown) and all(self.find(self.text(each)) is not None or self._is_value(each) for each in shown)
-
-    def _is_value(self, parameter: Node) -> bool:
-        """Return whether *parameter* is the name of a member or of a variable of the file, and no type."""
-        kind = parameter.child_by_field_name("type")
-        bare = parameter.type == "parameter_declaration" and parameter.named_child_count == 1
-        return bare and kind is not None and kind.type == "type_identifier" and self.text(kind)[-1:] == "_"
+        return bool(shown) and all(_is_name(each) for each in shown)
 
     def variable(self, node: Node, declarator: Node, by: Declared, declared: int, *, external: bool) -> None:
         """Read one variable of the declaration *node*."""
@@ -281,6 +277,12 @@ class Definitions(Expressions):
             self.call(self.builder.type_of(declared), self.line(declarator), [("", UNKNOWN) for _ in value.named_children])
         if self.builder.scopes[self.scope].kind in {"function", "lambda"}:
             self.protocol(declarator, self.attribute(declared, UNMADE))
+
+    def bind(self, name: str, term: int) -> None:
+        """Let *name* of the scope itself hold *term*; in a namespace without a name it is for the file alone."""
+        super().bind(name, term)
+        if self.unnamed and self.builder.scopes[self.scope].kind == "module":
+            self.mark(name)
 
     def assign_to(self, target: Node | None, value: int) -> None:
         """Let *target* hold *value*: also a member that is named with its type."""
@@ -323,6 +325,12 @@ def _last(node: Node) -> Node:
     while at.type == "qualified_identifier" and (inner := at.child_by_field_name("name")) is not None:
         at = inner
     return at
+
+
+def _is_name(parameter: Node) -> bool:
+    """Return whether *parameter* is a name alone: of a variable, since hardly a function is declared in another."""
+    kind = parameter.child_by_field_name("type")
+    return kind is not None and kind.type == "type_identifier" and parameter.named_child_count == 1
 
 
 def _is_bare(declarator: Node) -> bool:

@@ -146,6 +146,13 @@ LINKED = {
         {"m.c": "void h() { k(); }"} | {f"{n}/n.c": "void k() {}" for n in range(5)},
         "",
     ),
+    "what stands in a namespace without a name": (
+        {
+            "m.cc": "void h() { k(); A x; x.a(); v(); } void l() {}",
+            "n.cc": "void l(); namespace { void k() {} struct A { void a() {} }; void (*v)() = l; }",
+        },
+        "",
+    ),
     "what is declared and not there": ({"m.c": '#include "n.h"\nvoid h() { k(); }', "n.h": "void k();"}, "m.c.h -> n.h.k"),
     "a variable of another file": (
         {"m.c": "extern void (*v)(); void h() { v(); }", "n.c": "void (*v)(); void k() {} void i() { v = k; }"},

@@ -38,6 +38,10 @@ IN_CPP = {
         "struct A { A(int x) { f(); } }; void h() { new A(1); A a(1); auto b = A(2); A c{3}; }",
         "A.A -> f, h -> A.A",
     ),
+    "a variable that looks like a function": (
+        "struct A { A(int x) {} void a() {} }; int v; void h() { A x(v); x.a(); }",
+        "h -> A.A, h -> A.a",
+    ),
     "a base that is made": ("struct A { A(int) {} }; struct B : A { B() : A(1) {} };", "B.B -> A.A"),
     "a member that is made": ("struct A { A(int) {} }; struct B { A a; A *p; B(A *q) : a(1), p(q) {} };", "B.B -> A.A"),
     "a destructor": (
