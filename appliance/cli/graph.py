@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 import click
 import msgspec
+from rich.console import Console
 
 from appliance.cli import graph_lines, loading, output
 from appliance.cli.flags import Flags
@@ -118,7 +119,7 @@ def _ask(
     question: str,
     wanted: Mapping[str, Value],
     shape: type[_Found],
-    show: Callable[[graph_lines.Console, _Found, int], None],
+    show: Callable[[Console, _Found, int], None],
     *,
     as_json: bool,
 ) -> None:

@@ -9,8 +9,6 @@ from appliance.cli import output
 from appliance.cli.graphs import Call, Calls, Definition, History, Impact, Listing, Meanings, Outline, References, Way
 from appliance.cli.search import freshness
 
-__all__ = ["Console", "calls", "foot", "history", "impact", "meanings", "outline", "references", "way"]
-
 
 def meanings(screen: Console, found: Meanings, offset: int) -> None:
     """Show definitions, each with its head."""

@@ -23,6 +23,7 @@ _ENOUGH: Final = 1e-4
 _IMPORTED: Final = 0.3  # of what a call passes on
 _ASIDE: Final = 0.1  # how often one begins to read at a test, an example, a document or foreign code
 _FOCUSED: Final = 0.8  # how often at what is asked for
+_MOST_FOCUSED: Final = 200  # files whose definitions are begun at
 _REMEMBERED: Final = 16
 Floats = npt.NDArray[np.float64]
 _Key = tuple[str, str, str, int, tuple[str, ...]]
@@ -126,6 +127,3 @@ def _named(code: Code, name: str) -> list[int]:
         inside = [row.id for path in paths[:_MOST_FOCUSED] for row in symbols.in_file(path)]
         return [*(-1 - files.by_path[path] for path in paths), *inside]
     return [item.row.id for item in named(StructureQuery("where", wanted.removesuffix("()"), plain=False), (code,))]
-
-
-_MOST_FOCUSED: Final = 200  # files whose definitions are begun at

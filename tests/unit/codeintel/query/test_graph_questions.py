@@ -264,7 +264,7 @@ def test_questions_in_words_are_answered_in_sentences_that_cite_the_lines(asking
 
 
 def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: Path) -> None:
-    """BR-080 and BR-092: one file in another encoding, one without a syntax, and the references of all the others."""
+    """One file is in another encoding, one has no syntax that can be used: uses in all others are answered all the same."""
     bench = IndexBench(tmp_path / "data")
     files: dict[str, bytes | str | None] = {
         "a.py": "def shared():\n    pass\n",
@@ -285,7 +285,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
 
 
 def test_a_page_says_that_it_is_one_and_all_pages_together_are_everything(asking: Asking) -> None:
-    """BR-094: a count has one meaning, and a walk from page to page returns each use once."""
+    """A count has one meaning, and a walk from page to page returns each use once."""
     seen: list[tuple[str, int]] = []
     while True:
         page = run(asking.reader.references("Price", scope=asking.scope, limit=1, offset=len(seen)))
