@@ -4,9 +4,10 @@ from tree_sitter import Node
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op
 from appliance.codeintel.parse.flow.builder import OpenScope
-from appliance.codeintel.parse.flow.typed import DEEPEST, Typed, first, line_of
+from appliance.codeintel.parse.flow.typed import Typed, first, line_of
 
 _THROUGH = frozenset({"pointer_type", "parenthesized_type", "type_elem", "type_constraint", "negated_type"})
+_AROUND = frozenset({"pointer_type", "parenthesized_type", "generic_type"})
 _NAMES = frozenset({"type_identifier", "qualified_type", "generic_type", "identifier", "package_identifier"})
 _LISTS = {"slice_type": "element", "array_type": "element", "implicit_length_array_type": "element", "channel_type": "value"}
 UNDERLYING = "="
@@ -21,22 +22,20 @@ class Types(Typed):
 
     def type_named(self, node: Node | None) -> int:
         """Return the term of the type that *node* names, UNKNOWN if it is no name."""
+        while node is not None and node.type in _AROUND:
+            node = node.child_by_field_name("type") if node.type == "generic_type" else first(node)
         if node is None:
             return UNKNOWN
-        if node.type == "generic_type":
-            return self.type_named(node.child_by_field_name("type"))
         if node.type == "qualified_type":
             package, name = node.child_by_field_name("package"), node.child_by_field_name("name")
             return self.attribute(self.named(self.text(package)), self.text(name))
-        if node.type in {"pointer_type", "parenthesized_type"}:
-            return self.type_named(first(node))
         return self.named(self.text(node)) if node.type in _NAMES else UNKNOWN
 
     def declared(self, node: Node | None) -> int:
         """Return the term of an instance of the type that *node* names, or UNKNOWN if it says nothing."""
         while node is not None and node.type in _THROUGH and node.named_child_count == 1:
             node = first(node)
-        if node is None or self.depth > DEEPEST:
+        if node is None or self.too_deep():
             return UNKNOWN
         self.depth += 1
         self.at_line = line_of(node)

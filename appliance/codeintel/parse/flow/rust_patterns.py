@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from appliance.codeintel.flow import UNKNOWN
 from appliance.codeintel.parse.flow.rust_types import FIELD, Types
-from appliance.codeintel.parse.flow.typed import DEEPEST, first
+from appliance.codeintel.parse.flow.typed import first
 
 _INNER: Final = frozenset({
     "ref_pattern", "mut_pattern", "reference_pattern", "match_pattern", "parenthesized_pattern",
@@ -22,7 +22,7 @@ class Patterns(Types, ABC):
 
     def bind_pattern(self, node: Node | None, term: int) -> None:
         """Declare the names of the pattern *node*, which *term* is taken apart by."""
-        if node is None or self.depth > DEEPEST:
+        if node is None or self.too_deep():
             return
         self.depth += 1
         self._bind(node, term)

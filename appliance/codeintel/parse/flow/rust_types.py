@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from appliance.codeintel.flow import UNKNOWN, Op
 from appliance.codeintel.parse.flow.builder import OpenScope
-from appliance.codeintel.parse.flow.typed import DEEPEST, Typed, first, line_of
+from appliance.codeintel.parse.flow.typed import Typed, first, line_of
 
 # Types through which one sees what they hold, the last thing that they name.
 _THROUGH: Final = frozenset({
@@ -98,7 +98,7 @@ class Types(Typed):
         """Return the term of an instance of the type that *node* names, or UNKNOWN if it says nothing."""
         while node is not None and node.type in _INNER:
             node = node.child_by_field_name("type") or first(node)
-        if node is None or self.depth > DEEPEST:
+        if node is None or self.too_deep():
             return UNKNOWN
         self.depth += 1
         self.at_line = line_of(node)
@@ -194,7 +194,7 @@ class Types(Typed):
             elif kind == "use_wildcard":
                 self._bring("*", self._taken(first(at), base, alone=False))
             elif kind == "self" and base is not None:
-                self._bring(self._name_of(base), base)
+                self._bring(self.builder.last_name(base), base)
             elif kind in _NAMES or kind in _PATHS or kind in _ROOTS:
                 self._bring(self._last(at), self._taken(at, base))
 
@@ -218,9 +218,6 @@ class Types(Typed):
         if (names or not alone) and self.find(self.text(at)) is None:
             return self._members(self.builder.term(Op.READ, self.around(), text=self.text(at)), names)
         return self.path(node) if names else self.builder.term(Op.IMPORT, text=self.text(at))
-
-    def _name_of(self, term: int) -> str:
-        return self.builder.last_name(term)
 
     def _bring(self, name: str, term: int) -> None:
         if not name or name == "_" or not term:

@@ -116,8 +116,7 @@ class Typed(ABC):
         """Return the term of *node*, an expression or statement, and note what is called in it. Too deep is not gone."""
         if node is None:
             return UNKNOWN
-        if self.depth > DEEPEST:
-            self.builder.cut = True
+        if self.too_deep():
             return UNKNOWN
         self.depth += 1
         self.at_line = line_of(node)
@@ -125,6 +124,11 @@ class Typed(ABC):
             return self.visit(node)
         finally:
             self.depth -= 1
+
+    def too_deep(self) -> bool:
+        """Return whether this is where the walk turns back, and note that it does."""
+        self.builder.cut = self.builder.cut or self.depth > DEEPEST
+        return self.depth > DEEPEST
 
     def each(self, node: Node) -> int:
         """Read everything in *node*; return the term of the last thing."""

@@ -209,6 +209,8 @@ HOSTILE = {
     "a deep nest of calls": "func h() { f(" + "g(" * 2_000 + ")" * 2_000 + ") }",
     "a deep nest of lists": "var x = " + "[]" * 900 + "T{" + "{" * 900 + "}" * 901,
     "a long chain of branches": "func h() { if f() {}" + " else if g() {}" * 2_000 + " }",
+    "pointers to pointers": "type A " + "*" * 1_500 + "T\nfunc (x " + "*" * 1_500 + "T) b() { x.a() }\nvar v = " + "*" * 900
+    + "T{}",
     "a long sum": "var x = f()" + " + g()" * 5_000,
     "thousands of methods of one name": "".join(f"type X{n} struct{{}}\nfunc (X{n}) b() {{}}\n" for n in range(3_000))
     + "type I interface { b() }\nfunc h(i I) { i.b() }",
