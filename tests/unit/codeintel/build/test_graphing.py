@@ -141,6 +141,43 @@ def test_typed_languages_are_followed_by_their_settings_and_their_tests_are_told
     ]
 
 
+KOTLIN = """
+package shop
+
+open class Item(n: Int) {
+    val price: Int
+        get() = 1
+    fun ship() {}
+}
+"""
+JAVA = """
+package shop;
+
+class Box extends Item {
+  Box() { super(1); }
+  int sum() { ship(); return getPrice(); }
+}
+"""
+CLASSES: dict[str, bytes | str | None] = {
+    "shop/Item.kt": KOTLIN.lstrip(),
+    "shop/Box.java": JAVA.lstrip(),
+    "shop/Box.cs": "class Item {\n  void Ship() {}\n  void Run() { Ship(); new Item(); }\n}\n",
+}
+
+
+def test_java_and_kotlin_call_one_another_and_csharp_calls_its_own(graphs: Graphs, tmp_path: Path) -> None:
+    repo = graphs.bench.add(make_repo(tmp_path, CLASSES))
+    graphs.bench.index(repo)
+    graphs.build(repo)
+    assert "`Box.sum` calls it at shop/Box.java:5." in graphs.said(repo, "who calls Item.ship")
+    assert "`Box.sum` calls it at shop/Box.java:5." in graphs.said(repo, "who calls Item.price")
+    assert "`Item.Run` calls it at shop/Box.cs:3." in graphs.said(repo, "who calls Item.Ship")
+    assert {each for each in graphs.said(repo, "who calls Item") if " calls it at " in each} == {
+        "`Box.Box` calls it at shop/Box.java:4.",
+        "`Item.Run` calls it at shop/Box.cs:3.",
+    }
+
+
 def test_languages_are_not_mixed(graphs: Graphs, repo: Repo) -> None:
     graphs.build(repo)
     said = graphs.said(repo, "who calls web.prices.gross")
