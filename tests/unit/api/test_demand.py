@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.services import Services
 from tests.support.appliance import Client, make_services, serving, working
-from tests.support.house import until
 from tests.support.repos import commit, git, make_repo
 
 
@@ -32,9 +32,9 @@ def code(tmp_path: Path, services: Services) -> Path:
     git(code, "branch", "next", "main")
     commit(code, {"b.py": "def beta(): pass\n"}, branch="next")
     project = services.registry.project("default").id
-    services.index(services.registry.add_repo(project, code, settings=RepoSettings(branches=("next",))).id)
-    with working(services):
-        until(lambda: all(job.ended for job in services.jobs.list()))
+    repo = services.registry.add_repo(project, code, settings=RepoSettings(branches=("next",)))
+    indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+    indexer.index(repo.id, progress=lambda *_: None, check=lambda: None)
     return code
 
 

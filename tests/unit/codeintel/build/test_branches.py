@@ -1,6 +1,8 @@
 """Many branches of one repository: each has an index, and what they have in common costs nothing."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,14 +19,13 @@ from tests.support.embedders import FakeEmbedder
 from tests.support.indexing import IndexBench, Recorder, go_on, silent
 from tests.support.repos import commit, git, make_repo
 
-CODE = {f"f{i:02}.py": f"def shared{i}():\n    return {i}\n" for i in range(20)}
+CODE = {f"f{i:02}.py": f"def shared{i}():\n    return {i}\n" for i in range(6)}
 TRACKED = RepoSettings(branches=("release/*", "refs/tags/v*"))
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
+def made(folder: Path) -> Path:
     """Make a repository with two releases, one of them tagged, and a branch that nobody asked for."""
-    source = make_repo(tmp_path, CODE)
+    source = make_repo(folder, CODE)
     for name in ("release/1", "release/2", "topic"):
         git(source, "branch", name, "main")
     commit(source, {"one.py": "from f01 import shared1\n\n\ndef only_in_one():\n    shared1()\n"}, branch="release/1")
@@ -35,8 +36,23 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return made(tmp_path)
+
+
+@pytest.fixture
 def repo(bench: IndexBench, source: Path) -> Repo:
     return bench.add(source, settings=TRACKED)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[IndexBench, Repo]]:
+    """Yield an index of such a repository for tests that only read it."""
+    folder = tmp_path_factory.mktemp("read")
+    with closing(IndexBench(folder / "data")) as bench:
+        repo = bench.add(made(folder), settings=TRACKED)
+        assert bench.index(repo).branch == "main"
+        yield bench, repo
 
 
 def search(bench: IndexBench, query: str, *branches: str) -> SearchResponse:
@@ -49,8 +65,8 @@ def paths(response: SearchResponse) -> set[str]:
     return {hit.span.path for hit in response.hits}
 
 
-def test_the_own_branch_and_those_that_a_pattern_fits_are_indexed(bench: IndexBench, repo: Repo) -> None:
-    assert bench.index(repo).branch == "main"
+def test_the_own_branch_and_those_that_a_pattern_fits_are_indexed(read: tuple[IndexBench, Repo]) -> None:
+    bench, repo = read
     assert bench.generations.branches(repo.id) == ["", "refs/tags/v1", "release/1", "release/2"]
     assert {path for path, _ in bench.file_set(repo, "release/2")} == {*CODE, "two.py"}
     assert {path for path, _ in bench.file_set(repo)} == {*CODE}
@@ -67,14 +83,14 @@ def test_a_branch_costs_the_blobs_that_no_other_has(bench: IndexBench, repo: Rep
         assert bench.generation(repo, branch).info.completeness == 1.0
 
 
-def test_equal_trees_are_one_index(bench: IndexBench, repo: Repo) -> None:
-    bench.index(repo)
+def test_equal_trees_are_one_index(read: tuple[IndexBench, Repo]) -> None:
+    bench, repo = read
     assert bench.generation(repo, "refs/tags/v1").folder == bench.generation(repo, "release/1").folder
     assert len(bench.folders(repo)) == 3
 
 
-def test_a_search_reads_the_own_branch_unless_it_names_another(bench: IndexBench, repo: Repo) -> None:
-    bench.index(repo)
+def test_a_search_reads_the_own_branch_unless_it_names_another(read: tuple[IndexBench, Repo]) -> None:
+    bench, _ = read
     assert paths(search(bench, "only_in_one")).isdisjoint({"one.py", "two.py"})
     found = search(bench, "only_in_one", "release/1")
     assert "one.py" in paths(found)
@@ -86,14 +102,14 @@ def test_a_search_reads_the_own_branch_unless_it_names_another(bench: IndexBench
     assert [fresh.branch for fresh in search(bench, "shared3", "main").freshness] == ["main"]
 
 
-def test_a_branch_that_is_not_indexed_is_a_clear_error(bench: IndexBench, repo: Repo) -> None:
-    bench.index(repo)
+def test_a_branch_that_is_not_indexed_is_a_clear_error(read: tuple[IndexBench, Repo]) -> None:
+    bench, _ = read
     with pytest.raises(NotFound, match="topic"):
         search(bench, "shared3", "topic")
 
 
-def test_each_branch_has_a_graph_of_its_own(bench: IndexBench, repo: Repo) -> None:
-    bench.index(repo)
+def test_each_branch_has_a_graph_of_its_own(read: tuple[IndexBench, Repo]) -> None:
+    bench, repo = read
     GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
     reader = GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock)
 

@@ -9,7 +9,7 @@ from appliance.errors import LimitExceeded, MalformedContent, NotFound
 from tests.support.indexing import IndexBench
 from tests.support.repos import commit, git, make_repo
 
-CODE = {f"f{number}.py": f"def f{number}():\n    return {number}\n" for number in range(30)}
+CODE = {f"f{number}.py": f"def f{number}():\n    return {number}\n" for number in range(6)}
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_bundle_that_is_gone_keeps_its_index_and_its_lines(bench: IndexBench, 
     assert bench.generation(repo).info == info
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+@pytest.mark.parametrize("share", [0.3, 0.95])
 def test_a_bundle_that_was_cut_off_is_refused_and_what_was_indexed_stays(
     bench: IndexBench, code: Path, tmp_path: Path, share: float
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_bundle_that_was_cut_off_is_refused_and_what_was_indexed_stays(
     assert bench.index(repo).files == len(CODE) + 1
 
 
-@pytest.mark.parametrize("share", [0.5, 0.8, 0.99])
+@pytest.mark.parametrize("share", [0.5, 0.99])
 def test_a_bundle_with_one_wrong_bit_in_its_pack_is_refused(
     bench: IndexBench, code: Path, tmp_path: Path, share: float
 ) -> None:

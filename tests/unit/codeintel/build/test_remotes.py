@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.codeintel.repo_settings import RepoSettings
+from appliance.codeintel.source.access import reached
 from appliance.codeintel.source.address import Remote, address_of
 from appliance.errors import (
     AuthFailed,
@@ -107,6 +108,18 @@ def test_over_ssh_each_refusal_has_its_name_and_asks_nobody(
     noted = bench.registry.repo(repo.id)
     assert (noted.error, noted.state, noted.remedy) == (caught.value.code, "error", caught.value.remedy)
     assert noted.remedy
+
+
+def test_git_and_ssh_are_told_never_to_ask_and_to_speak_one_protocol(tmp_path: Path) -> None:
+    (tmp_path / "known").touch()
+    address = address_of("ssh://git@git.site/x.git")
+    with reached(address, RepoSettings(known_hosts=str(tmp_path / "known")), git_dir=tmp_path, under=tmp_path) as variables:
+        assert (variables["GIT_TERMINAL_PROMPT"], variables["SSH_ASKPASS_REQUIRE"]) == ("0", "never")
+        assert (variables["GIT_ALLOW_PROTOCOL"], variables["GIT_CONFIG_NOSYSTEM"]) == ("ssh", "1")
+        for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "IdentityAgent=none", "ProxyCommand=none"):
+            assert option in variables["GIT_SSH_COMMAND"]
+        assert Path(variables["GIT_CONFIG_GLOBAL"]).stat().st_mode & 0o077 == 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "known"]
 
 
 def test_what_does_not_answer_is_unreachable_and_the_former_index_stays(
