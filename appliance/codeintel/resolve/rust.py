@@ -52,12 +52,18 @@ LIBRARY: Final = frozenset({
     "assert_eq!", "assert_ne!", "debug_assert!", "debug_assert_eq!", "debug_assert_ne!", "dbg!", "todo!",
     "unreachable!", "matches!", "unimplemented!", "concat!", "include_str!", "env!", "option_env!", "cfg!",
 })  # fmt: skip
+_MAKERS: Final = ("into_iter", "iter")
+_MOST_BEHIND: Final = 8  # types that a type dereferences to, or iterators that it makes
 _FOLDS: Final = frozenset({"fold", "try_fold", "scan"})
 _PAIRS: Final = frozenset({"enumerate", "drain_enumerated"})
 
 
 class RustContainers(TypedContainers):
     """Looks into what Rust's library holds things in."""
+
+    def __init__(self, evaluator: TypedEvaluator) -> None:
+        super().__init__(evaluator)
+        self._open: set[Value] = set()  # what is being iterated over: an iterator may make another one, and so on
 
     takes = _TAKES
     gives_itself = _HOLDS_THE_SAME
@@ -75,13 +81,17 @@ class RustContainers(TypedContainers):
 
     def iterated(self, value: Value) -> Values:
         """Return what an iteration over *value* yields: of a type of the repository what its iterator does."""
-        if isinstance(value, Instance) and not self._typed.underlying(value):
-            following = self._called(value, self._typed.words.following)
-            if following:
-                return self._typed.union(self.item(each, {ANY}) for each in following)
-            makers = [each for name in ("into_iter", "iter") for each in self._called(value, name) if each != value]
-            return self._typed.union(self.iterated(each) for each in makers)
-        return super().iterated(value)
+        if not isinstance(value, Instance) or self._typed.underlying(value):
+            return super().iterated(value)
+        following = self._called(value, self._typed.words.following)
+        if following:
+            return self._typed.union(self.item(each, {ANY}) for each in following)
+        if value in self._open or len(self._open) >= _MOST_BEHIND:
+            return NOTHING
+        self._open.add(value)
+        found = self._typed.union(self.iterated(each) for name in _MAKERS for each in self._called(value, name))
+        self._open.discard(value)
+        return found
 
     def method(self, method: Method, arguments: Sequence[tuple[str, Values]]) -> Values:
         """Return what a method of a container gives, or one that hands on what it is called on."""
@@ -194,20 +204,29 @@ class Rust(TypedEvaluator):
                 return super().attribute(value, name)
 
     def _of_type(self, value: Class | Instance, name: str) -> Values:
-        if name.startswith("."):
-            found = self.classes.own(self.classes.declaring(value.scope, name), name, value)
-        else:
-            found = super().attribute(value, name)
+        found = self._member(value, name)
         if found and not all(isinstance(each, External) for each in found):
             return found
-        if isinstance(value, Instance):
-            target = self.classes.own(value.scope, "Target", Class(value.scope))
-            made = self.union(self.instance(each) for each in target)
-            inner = self.union(self.attribute(each, name) for each in made if each != value)
-            if inner:
+        for each in self._behind(value):
+            if inner := self._member(each, name) if isinstance(each, Instance) else super().attribute(each, name):
                 return inner
         derived = frozenset((Method(Instance(value.scope), name),)) if name in _SAME or name in _DERIVED else NOTHING
         return derived or found
+
+    def _member(self, value: Class | Instance, name: str) -> Values:
+        if name.startswith("."):
+            return self.classes.own(self.classes.declaring(value.scope, name), name, value)
+        return super().attribute(value, name)
+
+    def _behind(self, value: Value) -> list[Value]:
+        """Return what *value* dereferences to, and what that does, nearest first."""
+        behind = [value]
+        for each in behind:
+            if isinstance(each, Instance) and len(behind) < _MOST_BEHIND:
+                targets = self.classes.own(each.scope, "Target", Class(each.scope))
+                made = self.union(self.instance(target) for target in targets)
+                behind += sorted(made - set(behind), key=repr)
+        return behind[1:]
 
     def instance(self, value: Value) -> Values:
         """Return an instance of the type *value*, or what a variant makes, or a type under another name."""

@@ -260,6 +260,22 @@ HOSTILE = {
         "trait R: Q {}\ntrait Q: R {}\nimpl R for T {}\nimpl<X: R> Q for X {}\nfn h(x: &dyn R) { x.y(); x.a() }"
     ),
     "what dereferences to itself": "impl std::ops::Deref for T { type Target = T; }\nfn h(t: T) { t.b() }",
+    "what dereferences to another and back": (
+        "struct A;\nstruct B;\nimpl Deref for A { type Target = B; }\nimpl Deref for B { type Target = A; }\n"
+        "fn h(a: A) { a.b() }"
+    ),
+    "iterators that make each other": (
+        "struct A;\nstruct B;\nimpl A { fn iter(&self) -> B { B } }\nimpl B { fn iter(&self) -> A { A } }\n"
+        "fn h(a: A) { for x in a { x.b() } }"
+    ),
+    "a chain of iterators": "".join(
+        f"struct I{n};\nimpl I{n} {{ fn iter(&self) -> I{n + 1} {{ I{n + 1} }} }}\n" for n in range(1_000)
+    )
+    + "fn h(i: I0) { for x in i { x.b() } }",
+    "a chain of what dereferences": "".join(
+        f"struct D{n};\nimpl Deref for D{n} {{ type Target = D{n + 1}; }}\n" for n in range(1_000)
+    )
+    + "fn h(d: D0) { d.b() }",
     "an iterator over itself": (
         "impl Iterator for T { type Item = T; fn next(&mut self) -> Option<T> { for x in self {} None } }"
     ),
