@@ -15,7 +15,7 @@ import msgspec
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get", "implied"]
 UNKNOWN: Final = 0  # the term of what cannot be told
-FLOW_VERSION: Final = 12  # a change in what front ends find raises it, and every blob is read anew
+FLOW_VERSION: Final = 13  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 
 AS_FUNCTION: Final = "as a function"  # the name of what something is itself, if it is a function
