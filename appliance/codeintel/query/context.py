@@ -6,7 +6,6 @@ fused score holds what the file as a whole says already: adding the file's rank 
 into fewer packs, on this repository (22 questions) as on seven others.
 """
 
-import hashlib
 import math
 import re
 import textwrap
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place, Texts
+from appliance.codeintel.query.copies import alike, lines_of
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.rank import fuse
 from appliance.codeintel.source.base import FileFlags
@@ -142,7 +142,6 @@ class _Draft:
         self._left = budget
         self._most = most
         self._held: list[_Held] = []
-        self._seen: set[bytes] = set()
 
     @property
     def full(self) -> bool:
@@ -159,10 +158,9 @@ class _Draft:
                     return
                 whole, chunk = rest, fresh or rest
         place, text, cost = self._fitting(chunk, whole)
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        if text and digest in self._seen:
+        said = lines_of(text.split("\n"))
+        if text and any(held.text == text or alike(said, lines_of(held.text.split("\n"))) for held in self._held):
             return
-        self._seen.add(digest)
         self._left -= cost
         self._held.append(_Held(place, text, cost))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from appliance.codeintel.citations import Texts, excerpt, verify
 from appliance.codeintel.parse.tokens import query_tokens
+from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.parts import Part, copies
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
@@ -32,44 +33,26 @@ class Page:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    place: int  # in the signals
-    score: float
-
-
 def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset: int) -> Page:
     """Return the hits from *offset* on, at most *limit*; lines that stand in several places are one hit, at the best one.
 
     Each says whether its lines stand where it says; where they do not, or cannot be read, a warning says of which repo.
     """
-    distinct = list(_distinct(gathered))
+    groups = distinct(gathered)
     sources, warnings = sources_of(gathered.parts, generations)
     texts = Texts(sources)
-    page = distinct[offset : offset + limit]
+    page = groups[offset : offset + limit]
     _fetch(gathered, page, texts)
     spans, _ = verify([_span(gathered, ranked) for ranked in page], texts=texts)
     warnings += lost(spans, sources)
-    places = copies(gathered.parts, (span.blob for span in spans))
+    places = copies(gathered.parts, (blob for ranked in page for blob in ranked.blobs))
     hits = []
     for ranked, span in zip(page, spans, strict=True):
         try:
-            hits.append(_hit(gathered, ranked, span, texts, places=places[span.blob]))
+            hits.append(_hit(gathered, ranked, span, texts, places=sum(places[blob] for blob in ranked.blobs)))
         except StoreCorrupt as exc:  # the symbols are read from the disk only now
             warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
-    return Page(tuple(hits), len(distinct), tuple(dict.fromkeys(warnings)))
-
-
-def _distinct(gathered: Gathered) -> Iterable[_Ranked]:
-    seen: set[tuple[str, int, int]] = set()
-    for place, score in zip(gathered.ranking.order.tolist(), gathered.ranking.scores.tolist(), strict=True):
-        generation = gathered.parts[gathered.part[place]].generation
-        chunk = int(gathered.signals.ids[place])
-        blob = generation.files.blobs[generation.chunk_file[chunk]]
-        key = (blob, int(generation.chunk_start[chunk]), int(generation.chunk_end[chunk]))
-        if key not in seen:
-            seen.add(key)
-            yield _Ranked(place, score)
+    return Page(tuple(hits), len(groups), tuple(dict.fromkeys(warnings)))
 
 
 def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[RepoId, Source], list[str]]:
@@ -83,7 +66,7 @@ def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[Re
     return sources, warnings
 
 
-def _fetch(gathered: Gathered, page: Sequence[_Ranked], texts: Texts) -> None:
+def _fetch(gathered: Gathered, page: Sequence[Alike], texts: Texts) -> None:
     wanted: dict[RepoId, list[BlobId]] = {}
     for ranked in page:
         part = gathered.parts[gathered.part[ranked.place]]
@@ -93,7 +76,7 @@ def _fetch(gathered: Gathered, page: Sequence[_Ranked], texts: Texts) -> None:
         texts.fetch(repo, blobs)
 
 
-def _span(gathered: Gathered, ranked: _Ranked) -> Span:
+def _span(gathered: Gathered, ranked: Alike) -> Span:
     part = gathered.parts[gathered.part[ranked.place]]
     generation = part.generation
     chunk = int(gathered.signals.ids[ranked.place])
@@ -119,7 +102,7 @@ def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
     ]
 
 
-def _hit(gathered: Gathered, ranked: _Ranked, span: Span, texts: Texts, *, places: int) -> Hit:
+def _hit(gathered: Gathered, ranked: Alike, span: Span, texts: Texts, *, places: int) -> Hit:
     part = gathered.parts[gathered.part[ranked.place]]
     generation = part.generation
     chunk = int(gathered.signals.ids[ranked.place])

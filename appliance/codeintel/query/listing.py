@@ -15,9 +15,9 @@ from appliance.codeintel.query.hits import Page, elsewhere, lost, sources_of
 from appliance.codeintel.query.parts import Part, copies, unreadable
 from appliance.codeintel.query.patterns import Late, LineMatcher, matching, unfinished, within_time
 from appliance.codeintel.query.querylang import ParsedQuery
+from appliance.codeintel.query.remoteness import remoteness
 from appliance.codeintel.query.signals import chunk_at
 from appliance.codeintel.results import Hit, Span
-from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.symbols import SymbolRow
@@ -116,16 +116,10 @@ def _first_copies(generation: Generation, files: npt.NDArray[np.bool_]) -> Ids:
     """Return for each text the file to show it in, of those that count."""
     numbers = np.array(generation.files.numbers, dtype=np.int64)  # in the order of paths
     numbers = numbers[files[numbers] & (generation.text.of_file[numbers] >= 0)]
-    numbers = numbers[np.argsort(_remoteness(generation)[numbers], kind="stable")]
+    numbers = numbers[np.argsort(remoteness(generation)[numbers], kind="stable")]
     first: Ids = np.full(len(generation.text), -1, dtype=np.int64)
     first[generation.text.of_file[numbers[::-1]]] = numbers[::-1]  # of what is written twice the last stays
     return first
-
-
-def _remoteness(generation: Generation) -> Ids:
-    """Return for each file how far it is from being the one that people work on."""
-    flags = generation.files.flags.astype(np.int64)
-    return 4 * ((flags & FileFlags.VENDORED) > 0) + 2 * ((flags & FileFlags.EXAMPLE) > 0) + ((flags & FileFlags.TEST) > 0)
 
 
 def _inside(definitions: Sequence[SymbolRow], file: Ids, line: Ids) -> npt.NDArray[np.bool_]:
@@ -140,9 +134,9 @@ def _ordered(parts: Sequence[Part], found: Mapping[int, _Found]) -> Ids:
     kept: dict[BlobId, tuple[int, int, int]] = {}
     for number, each in found.items():
         generation = parts[number].generation
-        remoteness = _remoteness(generation)
+        remote = remoteness(generation)
         for file in map(int, np.unique(each.file)):
-            place = (int(remoteness[file]), number, file)
+            place = (int(remote[file]), number, file)
             blob = generation.files.blobs[file]
             kept[blob] = min(kept.get(blob, place), place)
     chosen = sorted((part, parts[part].generation.files.paths[file], file) for _, part, file in kept.values())
@@ -173,7 +167,7 @@ def _span(part: Part, file: int, line: int) -> Span:
 
 def _hit(part: Part, file: int, span: Span, matcher: LineMatcher, *, places: int) -> Hit:
     generation = part.generation
-    text = generation.text.line(int(generation.text.of_file[file]), span.start_line)
+    (text,) = generation.text.lines(int(generation.text.of_file[file]), span.start_line, span.start_line)
     symbol = _around(generation, file, span.start_line)
     columns = matcher.columns(text, most=_MOST_MARKS)
     shown = _cut(text, columns[0][0] - 1 if columns else 0)

@@ -136,10 +136,10 @@ class TextIndex:
         """Return how many texts there are, of files that are no more too."""
         return self._bases[-1]
 
-    def line(self, text: int, number: int) -> str:
-        """Return line *number*, from 1, of a text that has so many."""
+    def lines(self, text: int, first: int, last: int) -> list[str]:
+        """Return the lines *first* to *last*, from 1, of a text that has so many."""
         part = bisect_right(self._bases, text) - 1
-        return self._parts[part].line(text - self._bases[part], number)
+        return self._parts[part].between(text - self._bases[part], first, last)
 
     def search(self, need: Need, find: Find, *, wanted: npt.NDArray[np.bool_]) -> Iterator[list[tuple[int, int]]]:
         """Yield text and line number of the lines that *find* finds, block by block, an empty list where it finds none.
@@ -199,14 +199,18 @@ class _Part:
                 counted = first
                 yield text, line
 
-    def line(self, text: int, number: int) -> str:
+    def between(self, text: int, first: int, last: int) -> list[str]:
         begins, ends = (int(place) for place in self._texts[text : text + 2])
-        first = int(np.searchsorted(self._blocks, begins, side="right")) - 1
+        start = int(np.searchsorted(self._blocks, begins, side="right")) - 1
         after = int(np.searchsorted(self._blocks, ends, side="left"))
-        block = max((each for each in range(first + 1, after) if self._before[each] < number), default=first)
-        place = number - 1 - (int(self._before[block]) if block > first else 0)
-        start = max(0, begins - int(self._blocks[block]))
-        return self._block(block)[start:].split(b"\n", place + 1)[place].decode()
+        block = max((each for each in range(start + 1, after) if self._before[each] < first), default=start)
+        skipped = first - 1 - (int(self._before[block]) if block > start else 0)
+        held = self._block(block)[max(0, begins - int(self._blocks[block])) :]
+        wanted = skipped + last - first + 1
+        while block + 1 < after and held.count(b"\n") < wanted:
+            block += 1
+            held += self._block(block)
+        return [line.decode() for line in held.split(b"\n", wanted)[skipped:wanted]]
 
     def _block(self, number: int) -> bytes:
         return self._unpacked.get(self._token, number, self._read)

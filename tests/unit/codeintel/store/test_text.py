@@ -56,7 +56,10 @@ def test_a_line_comes_back_as_it_was_written(tmp_path: Path) -> None:
     for number, text in enumerate(_TEXTS.values()):
         lines = text.split("\n")[:-1]
         for line in {1, 2, 3, 611, 1500, 3000} & set(range(1, len(lines) + 1)):
-            assert index.line(number, line) == lines[line - 1]
+            assert index.lines(number, line, line) == lines[line - 1 : line]
+        if lines:
+            assert index.lines(number, 1, len(lines)) == lines
+            assert index.lines(number, len(lines) // 2 + 1, len(lines)) == lines[len(lines) // 2 :]
 
 
 def test_only_wanted_texts_are_looked_at(tmp_path: Path) -> None:
