@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from appliance.codeintel.flow import Flow, Op, Term
+from appliance.codeintel.parse.flow.c_definitions import EXTERN
 from appliance.codeintel.parse.flow.c_expressions import FUNCTION
 from appliance.codeintel.parse.flow.c_types import TAG
 from appliance.codeintel.parse.flow.cpp_definitions import CPP, INIT
@@ -138,7 +139,7 @@ class C(TypedEvaluator):
         """
         if not near and name in LIBRARY:
             return NOTHING
-        outer = {self.scope_file[each]: each for each in others if name not in self._marked(each)}
+        outer = {self.scope_file[each]: each for each in others if self._defines(each, name)}
         linked = [number for number, scope in outer.items() if self._has_linkage(scope, name)]
         headers = {self.scope_file[each] for each in near}
         telling = [number for number in linked if headers & self._files.seen(number)]
@@ -161,6 +162,10 @@ class C(TypedEvaluator):
         if known is None:
             known = self._marks[scope] = frozenset(self.scope(scope).marks)
         return known
+
+    def _defines(self, scope: int, name: str) -> bool:
+        """Return whether the module *scope* may define *name* for others: it does not keep it, nor only declare it."""
+        return not {name, EXTERN + name} & self._marked(scope)
 
     def _has_linkage(self, scope: int, name: str) -> bool:
         found = self._held((scope,), name)
@@ -264,14 +269,15 @@ class C(TypedEvaluator):
                     return frozenset((Instance(each),))
             return self._holder(self._place(self.first_scope[file] + one.parent), name)
         binding = self.declaring(Package(self.unit_of(scope)), name)
-        own = [each for each in binding if self.scope_file[each] == file]
+        known = [each for each in binding if EXTERN + name not in self._marked(each)]
         seen = self._files.seen(file)
-        near = own or [each for each in binding if self.scope_file[each] in seen]
+        near = [each for each in known if self.scope_file[each] == file]
+        near = near or [each for each in known if self.scope_file[each] in seen]
         if not near:
-            outer = {self.scope_file[each]: each for each in binding if name not in self._marked(each)}
+            outer = {self.scope_file[each]: each for each in known if self._defines(each, name)}
             near = [outer[each] for each in self._files.nearest(file, list(outer))]
         if near or one.parent < 0:
-            return frozenset(map(Class, near))
+            return frozenset(map(Class, near or (each for each in binding if self.scope_file[each] in seen)))
         return self._holder(self.first_scope[file] + one.parent, name)
 
     def instance(self, value: Value) -> Values:

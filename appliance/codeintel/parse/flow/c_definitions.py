@@ -11,13 +11,14 @@ from appliance.codeintel.flow import UNKNOWN, Op
 from appliance.codeintel.parse.flow.builder import OpenScope
 from appliance.codeintel.parse.flow.c_expressions import FUNCTION, PASTED, Expressions
 from appliance.codeintel.parse.flow.c_types import TAG, Declared, declared_by
-from appliance.codeintel.parse.flow.typed import Block, Variable, first
+from appliance.codeintel.parse.flow.typed import Variable, first
 from appliance.codeintel.parse.grammars import grammar
 from appliance.codeintel.parse.names import behind_macro
 
 _CONTINUED: Final = re.compile(rb"\\\r?\n")
-_PASTED: Final = re.compile(rb"#?\w*\s*##[\s\w#]*")
+_PASTED: Final = re.compile(rb"#?\w{0,80}\s{0,20}##[\s\w#]*")
 _LISTED: Final = re.compile(rb"\s*(?:\{|[^;{}()]*,)")  # what may be a list of fields
+EXTERN: Final = "extern "  # stands before the name of a variable that a module only declares, among its marks
 _LONGEST_MACRO: Final = 20_000
 TYPES: Final = frozenset({"struct_specifier", "union_specifier", "class_specifier", "enum_specifier"})
 
@@ -155,6 +156,7 @@ class Definitions(Expressions):
         if external and value is None:
             if not local:
                 self.bind(name, UNKNOWN)
+                self.mark(f"{EXTERN}{name}")
         elif local:
             self.assign(name, term)
         else:
@@ -194,9 +196,7 @@ class Definitions(Expressions):
         """Let the type *name* of the scope *holder* be *term*."""
         self.builder.bind(holder, TAG + name, term)
         if self.builder.scopes[holder].kind in {"function", "lambda"}:
-            block: Block | None = self.block
-            if block is not None:
-                block.names[TAG + name] = Variable(holder, TAG + name, UNKNOWN)
+            self.block.names[TAG + name] = Variable(holder, TAG + name, UNKNOWN)
 
     def members_of(self, body: Node) -> None:
         """Read the fields of a type."""

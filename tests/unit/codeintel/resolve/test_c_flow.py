@@ -158,6 +158,15 @@ LINKED = {
         {"m.c": "extern void (*v)(); void h() { v(); }", "n.c": "void (*v)(); void k() {} void i() { v = k; }"},
         "m.c.h -> n.c.k",
     ),
+    "a variable that a nearer file declares too": (
+        {
+            "a/m.c": '#include "n.h"\nvoid h() { v(); w = k; }',
+            "a/n.h": "extern void (*v)(), (*w)(); void k();",
+            "a/o.c": "extern void (*v)(); void l() {}",
+            "b/p.c": "void k() {} void (*v)() = k; void (*w)(); void i() { w(); }",
+        },
+        "a/m.c.h -> b/p.c.k, b/p.c.i -> b/p.c.k",
+    ),
     "C from C++": ({"m.cpp": 'extern "C" { void k(); } void h() { k(); }', "n.c": "void k() {}"}, "m.cpp.h -> n.c.k"),
     "a method of a header": (
         {
