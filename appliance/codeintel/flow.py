@@ -17,13 +17,16 @@ SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get", "implied
 UNKNOWN: Final = 0  # the term of what cannot be told
 FLOW_VERSION: Final = 13  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
-
-AS_FUNCTION: Final = "as a function"  # the name of what something is itself, if it is a function
-RESULT: Final = "what it gives"  # the name of what calls of something give, where it is no place that calls it
 ON: Final = "<on>"  # the name of a last parameter of a lambda that no call names: what its code is called on
 LAST: Final = "<last>"  # the name of an argument behind all others, which the last parameter takes
-KIND: Final = "its type"  # the name of the type of an instance
-TAKEN: Final = "takes "  # stands before the number of a parameter of whatever function is meant by a type
+GETTER: Final = "get "  # stands before the name of a property in the key of the function that reads it
+SETTER: Final = "set "  # and of the one that sets it
+
+# Names that no code has, for what a term can ask of a value:
+AS_FUNCTION: Final = "as a function"  # what something is itself, if it is a function
+RESULT: Final = "what it gives"  # what calls of something give, where it is no place that calls it
+KIND: Final = "its type"  # the type of an instance
+TAKEN: Final = "takes "  # and the number of a parameter: what whatever function is meant by a type takes there
 
 
 class Op(IntEnum):

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
-from appliance.codeintel.flow import RECEIVER, UNKNOWN, Op, Site, SiteKind, Term
+from appliance.codeintel.flow import RECEIVER, SETTER, UNKNOWN, Op, Site, SiteKind, Term
 from appliance.codeintel.resolve.classes import PROPERTIES
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import Class, External, Function, Instance, Method, Value
@@ -146,7 +146,7 @@ class Edges:
         flow = self._solver.flows[file]
         for read in flow.reads:
             term = flow.terms[read.term]
-            if term.text.removeprefix("set ") not in self._properties:
+            if term.text.removeprefix(SETTER) not in self._properties:
                 continue
             caller = self._values.first_scope[file] + read.scope
             found = self._values.union(self._values.getters(value, term.text) for value in self._values.of(file, term.a))

@@ -1,14 +1,18 @@
-"""What the terms of Java, C# and Kotlin can be: any method can be overridden, and functions stand for interfaces."""
+"""What the terms of Java, C# and Kotlin can be: any method can be overridden, and functions stand for interfaces.
+
+A property is the member of its name, with what it holds, and beside it the functions `flow.GETTER` and `flow.SETTER` of
+that name. In Java and Kotlin the name of a method ends with parentheses, for a field may have the same. The mark "implicit"
+is that of functions that are there though nobody wrote them, "extension" that of those that are called on what is their
+first parameter.
+"""
 
 from typing import ClassVar, Final
 
-from appliance.codeintel.flow import AS_FUNCTION, KIND, ON, RESULT, TAKEN
+from appliance.codeintel.flow import AS_FUNCTION, GETTER, KIND, ON, RESULT, SETTER, TAKEN
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.typed import TypedEvaluator
 from appliance.codeintel.resolve.values import Class, Constant, External, Function, Instance, Package, Value
 
-_GETTER: Final = "get "  # stands before the name of a property in the key of what reads it
-_SETTER: Final = "set "
 _CALL: Final = "()"
 
 
@@ -31,7 +35,7 @@ class Objects(TypedEvaluator):
             return self.calls.result(value) if isinstance(value, Function) else NOTHING
         if name.startswith(TAKEN):
             return self._taken_by(value, int(name[len(TAKEN) :]))
-        if isinstance(value, Function) and (name in self.of_all or name.startswith((_GETTER, _SETTER))):
+        if isinstance(value, Function) and (name in self.of_all or name.startswith((GETTER, SETTER))):
             return NOTHING
         found = super().attribute(value, name)
         if isinstance(value, Package) and not found and not self.declaring(value, name):
@@ -68,7 +72,7 @@ class Objects(TypedEvaluator):
 
     def getters(self, value: Value, name: str) -> Values:
         """Return the functions that are called when *name* of *value*, a property, is read or, as the name says, set."""
-        found = self.attribute(value, name if name.startswith(_SETTER) else f"{_GETTER}{name}")
+        found = self.attribute(value, name if name.startswith(SETTER) else f"{GETTER}{name}")
         return frozenset(each for each in found if isinstance(each, Function))
 
     def _taken_by(self, value: Value, place: int) -> Values:

@@ -4,12 +4,11 @@ from typing import Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Op, Read
+from appliance.codeintel.flow import SETTER, UNKNOWN, Op, Read
 from appliance.codeintel.parse.flow.csharp_types import CSharpTypes
 from appliance.codeintel.parse.flow.typed import DEEPEST, first, line_of
 
 INDEXER: Final = "this[]"
-SETTER: Final = "set "  # stands before the name of a property in the key of what sets it
 THIS: Final = frozenset({"this", "base"})
 
 

@@ -5,9 +5,9 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN
+from appliance.codeintel.flow import GETTER, SETTER, UNKNOWN
 from appliance.codeintel.parse.flow.builder import OpenScope
-from appliance.codeintel.parse.flow.csharp_bindings import INDEXER, SETTER
+from appliance.codeintel.parse.flow.csharp_bindings import INDEXER
 from appliance.codeintel.parse.flow.csharp_expressions import CSharpExpressions
 from appliance.codeintel.parse.flow.objects import CONSTRUCTOR
 from appliance.codeintel.parse.flow.typed import first, line_of
@@ -19,7 +19,6 @@ _TYPES: Final = frozenset({
 _FIELDS: Final = frozenset({"field_declaration", "event_field_declaration"})
 _PROPERTIES: Final = frozenset({"property_declaration", "event_declaration", "enum_member_declaration"})
 _CONDITIONAL: Final = frozenset({"preproc_if", "preproc_elif", "preproc_else"})
-_GETTER: Final = "get "
 
 
 class CSharpDefinitions(CSharpExpressions):
@@ -220,7 +219,7 @@ class CSharpDefinitions(CSharpExpressions):
             else:
                 self.parameter("value", declared)
             self.body_of(part, shown)
-        self.bind(f"{_GETTER if kind == 'get' else SETTER}{name}", term)
+        self.bind(f"{GETTER if kind == 'get' else SETTER}{name}", term)
 
     def _fields(self, node: Node) -> int:
         inner = next((child for child in node.named_children if child.type == "variable_declaration"), None)

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Flow, Op
+from appliance.codeintel.flow import GETTER, SETTER, UNKNOWN, Flow, Op
 from appliance.codeintel.parse.flow.java_expressions import JavaExpressions
 from appliance.codeintel.parse.flow.objects import CONSTRUCTOR
 from appliance.codeintel.parse.flow.typed import first, line_of
@@ -255,4 +255,4 @@ def _bean(name: str, takes: int) -> str:
     """Return the key of the property that Kotlin takes the method *name* for, "" for none."""
     if not name[3:4].isupper() or name[:3] != ("set" if takes else "get") or takes > 1:
         return ""
-    return f"{name[:3]} {name[3].lower()}{name[4:]}"
+    return f"{SETTER if takes else GETTER}{name[3].lower()}{name[4:]}"

@@ -5,16 +5,14 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Flow, Op, Param
+from appliance.codeintel.flow import GETTER, SETTER, UNKNOWN, Flow, Op, Param
 from appliance.codeintel.parse.flow.builder import OpenScope
 from appliance.codeintel.parse.flow.kotlin_expressions import KotlinExpressions
-from appliance.codeintel.parse.flow.kotlin_names import SETTER
 from appliance.codeintel.parse.flow.kotlin_types import TYPES, child_of, first_name, type_in
 from appliance.codeintel.parse.flow.objects import CONSTRUCTOR
 from appliance.codeintel.parse.flow.typed import Variable, first, line_of
 
 _CLASSES: Final = frozenset({"class_declaration", "object_declaration", "companion_object"})
-_GETTER: Final = "get "
 
 
 def kotlin_flow(root: Node, source: bytes) -> Flow:
@@ -316,7 +314,7 @@ class _Kotlin(KotlinExpressions):
             else:
                 self.body_of(body)
             result = self.builder.join(opened.results)
-        key = f"{SETTER if setter else _GETTER}{name}"
+        key = f"{SETTER if setter else GETTER}{name}"
         if receiver is not None:
             self._extend(node, key, term, kind)
         else:

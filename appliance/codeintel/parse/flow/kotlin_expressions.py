@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import LAST, ON, UNKNOWN, Op
+from appliance.codeintel.flow import GETTER, LAST, ON, UNKNOWN, Op
 from appliance.codeintel.parse.flow.kotlin_library import SCOPES, KotlinLibrary
 from appliance.codeintel.parse.flow.kotlin_types import TYPES, child_of, first_name, type_in
 from appliance.codeintel.parse.flow.typed import first, line_of
@@ -62,7 +62,7 @@ class KotlinExpressions(KotlinLibrary):
         if any(child.type == "::" for child in node.children):
             if name == "class":
                 return self.language("Class")
-            return self.builder.join((self.attribute(base, f"{name}()"), self.attribute(base, f"get {name}")))
+            return self.builder.join((self.attribute(base, f"{name}()"), self.attribute(base, f"{GETTER}{name}")))
         return self.member(base, name, node.named_children[-1])
 
     def _reference(self, node: Node) -> int:

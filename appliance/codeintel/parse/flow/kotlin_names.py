@@ -5,11 +5,9 @@ from contextlib import contextmanager
 
 from tree_sitter import Node
 
-from appliance.codeintel.flow import UNKNOWN, Op, Read
+from appliance.codeintel.flow import SETTER, UNKNOWN, Op, Read
 from appliance.codeintel.parse.flow.kotlin_types import KotlinTypes, child_of, first_name, type_in
 from appliance.codeintel.parse.flow.typed import line_of
-
-SETTER = "set "
 
 
 class KotlinNames(KotlinTypes):
