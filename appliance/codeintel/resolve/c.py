@@ -19,8 +19,8 @@ from appliance.codeintel.resolve.words import C as C_WORDS
 
 _PLACES: Final = {"first": "int:0", "second": "int:1"}
 _QUIET: Final = frozenset({"~", "new()"})
-_MOST_ALIKE: Final = 3  # definitions that are as near as one another; more say nothing of any
-_MOST_DECLARED: Final = 24  # and of those that know the header which declares them: one for each system, say
+_MOST_ALIKE: Final = 3  # folders with definitions that are as near as one another; more are other programs
+_MOST_DECLARED: Final = 24  # definitions: one for each system, say; more say nothing of any
 LIBRARY: Final = frozenset({
     "abort", "abs", "accept", "access", "atexit", "atof", "atoi", "atol", "bind", "bsearch", "calloc", "close",
     "connect", "dup", "dup2", "errno", "exit", "fclose", "fcntl", "feof", "fflush", "fgets", "fopen", "fork",
@@ -144,7 +144,7 @@ class C(TypedEvaluator):
         headers = {self.scope_file[each] for each in near}
         telling = [number for number in linked if headers & self._files.seen(number)]
         nearest = self._files.nearest(file, telling or linked)
-        if len(nearest) > (_MOST_DECLARED if telling else _MOST_ALIKE):
+        if len(nearest) > _MOST_DECLARED or (not telling and self._files.folders(nearest) > _MOST_ALIKE):
             return NOTHING
         found = self._held([outer[number] for number in nearest], name)
         return frozenset(each for each in found if self._is_linked(each))

@@ -96,6 +96,10 @@ class CUnits(Units):
         found = super().below(parent, name, importer=importer)
         return Package(self.same.get(found.name, found.name)) if found else None
 
+    def folders(self, files: Sequence[int]) -> int:
+        """Return in how many folders *files* stand."""
+        return len({self._folders[each] for each in files})
+
     def share(self, file: int, other: int) -> bool:
         """Return whether two files stand in one folder below the top, or one of them stands there itself."""
         folders = self._folders[file], self._folders[other]
