@@ -1,6 +1,8 @@
 """How one repository is kept: which of its branches and files, and how often it is looked at."""
 
 import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Final
 
 import msgspec
@@ -11,6 +13,7 @@ from appliance.jobs.schedule import hours_of, schedule_of
 
 _MOST_PATTERNS: Final = 200
 _LONGEST_PATTERN: Final = 300
+_TAGS: Final = "refs/tags/"
 _MOST_MB: Final = 1_000_000
 _FILE: Final = re.compile(r"/[^\x00-\x1f\x7f\"]{1,1000}")
 _PATTERN: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{_LONGEST_PATTERN}}}")
@@ -66,6 +69,11 @@ def checked(settings: RepoSettings) -> RepoSettings:
     schedule_of(settings.schedule)
     hours_of(settings.quiet)
     return settings
+
+
+def fits(branch: str, patterns: Iterable[str]) -> bool:
+    """Return whether one of *patterns* fits the name *branch*. Tags, ``refs/tags/…``, are meant only by patterns of tags."""
+    return any(fnmatchcase(branch, pattern) for pattern in patterns if pattern.startswith(_TAGS) == branch.startswith(_TAGS))
 
 
 def packed(settings: RepoSettings) -> str:

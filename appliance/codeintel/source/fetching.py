@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,7 @@ from appliance.base import durable, proc
 from appliance.base.budget import Deadline
 from appliance.base.paths import display
 from appliance.codeintel.needs import Check, Progress
-from appliance.codeintel.repo_settings import RepoSettings
+from appliance.codeintel.repo_settings import RepoSettings, fits
 from appliance.codeintel.source.access import reached
 from appliance.codeintel.source.address import Address, Remote
 from appliance.codeintel.source.faults import fault_of
@@ -102,7 +101,7 @@ class Fetcher:
 
     def _wanted(self, listing: Listing, own: str) -> dict[str, str]:
         patterns = self._settings.branches
-        fitting = [ref for ref in listing.refs if any(fnmatchcase(ref.removeprefix(_BRANCH), each) for each in patterns)]
+        fitting = [ref for ref in listing.refs if fits(ref.removeprefix(_BRANCH), patterns)]
         if len(fitting) > _MOST_WANTED:
             said = f"{len(fitting)} branches and tags fit the patterns; at most {_MOST_WANTED} are fetched."
             raise LimitExceeded(said, remedy="Narrow them: `skellig repo set --track`.")

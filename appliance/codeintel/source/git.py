@@ -4,11 +4,11 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from appliance.base import proc
 from appliance.base.paths import display
+from appliance.codeintel.repo_settings import fits
 from appliance.codeintel.source import past, view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import environment
@@ -116,7 +116,7 @@ class GitSource(Stored):
         names: dict[str, None] = {}
         for ref in done.stdout.decode("utf-8", "replace").splitlines():
             name = ref.removeprefix("refs/heads/").removeprefix("refs/remotes/").removeprefix("origin/")
-            if "\ufffd" not in ref and not name.endswith("HEAD") and any(fnmatchcase(name, each) for each in patterns):
+            if "\ufffd" not in ref and not ref.endswith("/HEAD") and fits(name, patterns):
                 names[name] = None
         return list(names)
 

@@ -83,6 +83,12 @@ def test_a_branch_costs_the_blobs_that_no_other_has(bench: IndexBench, repo: Rep
         assert bench.generation(repo, branch).info.completeness == 1.0
 
 
+def test_a_pattern_of_branches_means_no_tags(bench: IndexBench, source: Path) -> None:
+    every = bench.add(source, settings=RepoSettings(branches=("*",)))
+    bench.index(every)
+    assert bench.generations.branches(every.id) == ["", "release/1", "release/2", "topic"]
+
+
 def test_equal_trees_are_one_index(read: tuple[IndexBench, Repo]) -> None:
     bench, repo = read
     assert bench.generation(repo, "refs/tags/v1").folder == bench.generation(repo, "release/1").folder
