@@ -147,7 +147,7 @@ class C(TypedEvaluator):
         if len(nearest) > _MOST_DECLARED or (not telling and self._files.folders(nearest) > _MOST_ALIKE):
             return NOTHING
         found = self._held([outer[number] for number in nearest], name)
-        return frozenset(each for each in found if self._is_linked(each))
+        return frozenset(each for each in found if self._is_linked(each, name))
 
     def _expanded(self, file: int, others: Sequence[int], name: str) -> Values:
         """Return the macro *name* that the nearest of *others* define: whoever includes *file* may know it."""
@@ -169,11 +169,14 @@ class C(TypedEvaluator):
 
     def _has_linkage(self, scope: int, name: str) -> bool:
         found = self._held((scope,), name)
-        return not found or any(self._is_linked(each) for each in found)
+        return not found or any(self._is_linked(each, name) for each in found)
 
-    def _is_linked(self, value: Value) -> bool:
-        """Return whether other files than its own can know *value* without including it."""
-        return not isinstance(value, Function | Class) or not {PROTOTYPE, INTERNAL} & set(self.scope(value.scope).marks)
+    def _is_linked(self, value: Value, name: str) -> bool:
+        """Return whether other files than its own can know *value* by its *name*, or as what a variable of it holds."""
+        if not isinstance(value, Function | Class):
+            return True
+        one = self.scope(value.scope)
+        return one.name != name.removeprefix(TAG) or not {PROTOTYPE, INTERNAL} & set(one.marks)
 
     def _evaluate(self, file: int, term: Term) -> Values:
         if term.op == Op.ATTR:

@@ -155,7 +155,7 @@ LINKED = {
     ),
     "what is declared and not there": ({"m.c": '#include "n.h"\nvoid h() { k(); }', "n.h": "void k();"}, "m.c.h -> n.h.k"),
     "a variable of another file": (
-        {"m.c": "extern void (*v)(); void h() { v(); }", "n.c": "void (*v)(); void k() {} void i() { v = k; }"},
+        {"m.c": "extern void (*v)(); void h() { v(); }", "n.c": "void (*v)(); static void k() {} void i() { v = k; }"},
         "m.c.h -> n.c.k",
     ),
     "a variable that a nearer file declares too": (
