@@ -181,7 +181,7 @@ def test_the_answer_says_how_long_each_step_took_and_which_commit_it_speaks_of(s
 
 
 def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warning(own_shop: Shop) -> None:
-    repo = own_shop.make("gone")
+    own_shop.make("gone")
     shutil.rmtree(own_shop.folder / "gone")
     _, answer = ask(own_shop, ScriptedChat(said(GOOD)), scope=own_shop.scope)
     assert answer.evidence
@@ -190,7 +190,7 @@ def test_a_repository_that_has_vanished_leaves_unverified_citations_and_a_warnin
 
 
 def test_a_commit_that_was_rewritten_away_leaves_unverified_citations(own_shop: Shop) -> None:
-    repo = own_shop.make("rewritten")
+    own_shop.make("rewritten")
     git(own_shop.folder / "rewritten", "checkout", "-q", "--orphan", "other")
     git(own_shop.folder / "rewritten", "rm", "-rfq", ".")
     git(own_shop.folder / "rewritten", "commit", "-q", "--allow-empty", "-m", "new start")
