@@ -19,6 +19,7 @@ from appliance.codeintel.source.address import Address, Remote
 from appliance.codeintel.source.gitchild import environment
 from appliance.errors import AuthFailed, InvalidInput, Unsupported
 
+ASIDE: Final = ".access-"  # how the folder begins that holds what is secret for the time of one command
 _SMALL: Final = 64_000
 _CONNECT_S: Final = 15
 _CONFIG: Final = """[core]
@@ -55,7 +56,7 @@ def reached(address: Address, settings: RepoSettings, *, git_dir: Path, under: P
     What it needs stands in a folder in *under* until the end of the block. Raise `InvalidInput` for a file of the settings
     that cannot be read, `Unsupported` for a key with a passphrase.
     """
-    with TemporaryDirectory(prefix=".access-", dir=under) as aside:
+    with TemporaryDirectory(prefix=ASIDE, dir=under) as aside:
         config = Path(aside) / "config"
         variables = environment(git_dir) | {
             "GIT_CONFIG_GLOBAL": str(config),

@@ -17,7 +17,7 @@ from appliance.base.budget import Deadline
 from appliance.base.paths import display
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.repo_settings import RepoSettings, fits
-from appliance.codeintel.source.access import reached
+from appliance.codeintel.source.access import ASIDE, reached
 from appliance.codeintel.source.address import Address, Remote
 from appliance.codeintel.source.faults import fault_of
 from appliance.codeintel.source.gitchild import CONFIG, environment
@@ -109,8 +109,8 @@ class Fetcher:
 
     def _receive(self, refs: Sequence[str]) -> None:
         argv = (
-            "git", "fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--force",
-            "--progress", "--stdin", "--", str(self._address),
+            "git", "fetch", "--atomic", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules",
+            "--force", "--progress", "--stdin", "--", str(self._address),
         )  # fmt: skip
         specs = "".join(f"+{ref}:{ref}\n" for ref in refs).encode()
         left = self._settings.max_mb * 1_000_000 - _size(self._store)
@@ -179,8 +179,9 @@ class Fetcher:
             self._progress("fetch", int(done), int(total))
 
     def _tidy(self) -> None:
-        """Remove what a fetch that was cut off left behind."""
-        for left in (*(self._store / "objects" / "pack").glob("tmp_*"), *(self._store / "objects").glob("tmp_objdir-*")):
+        """Remove what a fetch that was cut off left behind: halves of packs, and what it was let in with."""
+        objects = self._store / "objects"
+        for left in (*(objects / "pack").glob("tmp_*"), *objects.glob("tmp_objdir-*"), *self._mirror.glob(f"{ASIDE}*")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for left in self._store.rglob("*.lock"):
             left.unlink(missing_ok=True)

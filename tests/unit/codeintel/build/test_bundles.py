@@ -115,6 +115,20 @@ def test_a_bundle_of_a_part_of_the_history_is_refused_with_how_to_make_a_whole_o
     assert "bundle create" in caught.value.remedy
 
 
+def test_what_a_killed_fetch_left_behind_goes_with_the_next_one(bench: IndexBench, code: Path, tmp_path: Path) -> None:
+    repo = bench.add(bundle(code, tmp_path / "tool.bundle"))
+    bench.index(repo)
+    mirror = bench.registry.read_at(repo)
+    (mirror / "objects" / "pack" / "tmp_pack_x").write_bytes(b"half")
+    (mirror.parent / ".access-x").mkdir()
+    (mirror.parent / ".access-x" / "config").write_text("a login")
+    (mirror / "HEAD.lock").touch()
+    commit(code, {"new.py": "def new(): pass\n"})
+    bundle(code, tmp_path / "tool.bundle")
+    assert bench.index(repo).files == len(CODE) + 1
+    assert left_in(bench) == []
+
+
 def test_a_file_that_is_no_bundle_is_refused(bench: IndexBench, tmp_path: Path) -> None:
     (tmp_path / "poor.bundle").write_bytes(b"# v2 git bundle\n" + bytes(range(256)))
     with pytest.raises(MalformedContent):
