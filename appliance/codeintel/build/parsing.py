@@ -11,16 +11,22 @@ from appliance.base.clock import Clock
 from appliance.codeintel.build.staging import Missing, Staging
 from appliance.codeintel.facts import UNSURE, BlobTask
 from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.source.base import Examined, Source
 from appliance.codeintel.source.filters import judge_content
-from appliance.codeintel.source.secrets import Secret
+from appliance.codeintel.source.secrets import Secret, policy_of
 from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
 from appliance.config import Index
 from appliance.ids import BlobId
 
 _COMMIT_ROWS = 200
 _COMMIT_S = 1.0  # a killed process loses at most this much work
+
+
+def facts_recipe(limits: Index) -> str:
+    """Return what tells the facts of a blob, as they are found under *limits*, from those that others find."""
+    return f"{PARSER_VERSION}/{limits.max_line_bytes}/{policy_of(limits)}"
 
 
 def tried_under(limits: Index, *, recipe: str) -> str:

@@ -17,7 +17,7 @@ from appliance.base.paths import DataPaths, display
 from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.changes import listed
-from appliance.codeintel.build.parsing import FactFinder, tried_under
+from appliance.codeintel.build.parsing import FactFinder, facts_recipe, tried_under
 from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
@@ -77,7 +77,7 @@ class Indexer:
         self._limits = limits
         self._clock = clock
         self._policy = policy_of(limits)
-        self._facts_recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}/{self._policy}"
+        self._facts_recipe = facts_recipe(limits)
         wanted = hashlib.sha256(limits.include_large.encode()).hexdigest()[:8] if limits.include_large else ""
         sizes = f"{limits.max_file_bytes}{wanted}" + (f"-{limits.max_large_bytes}" if wanted else "")
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{sizes}"

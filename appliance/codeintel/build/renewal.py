@@ -21,11 +21,11 @@ from appliance.codeintel.build import running
 from appliance.codeintel.build.changes import Changes
 from appliance.codeintel.build.laying import lay, link
 from appliance.codeintel.build.moving import moved_graph, moved_vectors
+from appliance.codeintel.build.parsing import facts_recipe
 from appliance.codeintel.build.patching import is_worn
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.needs import Check, Progress
-from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
 from appliance.codeintel.store.code import CodeStore, Published
@@ -50,7 +50,7 @@ class Renewal:
         self._registry = registry
         self._paths = paths
         self._clock = clock
-        self._recipe = f"{PARSER_VERSION}/{limits.max_line_bytes}"
+        self._recipe = facts_recipe(limits)
 
     def is_due(self, repo: RepoId) -> bool:
         """Return whether a published generation of *repo* is worn."""
@@ -67,8 +67,8 @@ class Renewal:
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "renew.lock", what="this project's renewal"):
             for branch, published in store.branches(repo).items():
                 info = store.info(published.generation)
-                if not is_worn(info) or info.parser_version != PARSER_VERSION:
-                    continue
+                if not is_worn(info) or f"/{self._recipe}/" not in store.recipe(published.folder):
+                    continue  # what is of another make is built anew by its next index
                 folder = make_directory(paths.renewed) / _name(repo, branch)
                 shutil.rmtree(folder, ignore_errors=True)
                 try:

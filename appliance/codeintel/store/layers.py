@@ -20,7 +20,7 @@ CREATE TEMP VIEW dead AS SELECT 0 AS file, 0 AS patch WHERE 0;
 """
 
 
-_TABLES: Final = (  # of both layers: columns, and which rows are dead
+_TABLES: Final = (  # of both layers: columns, and which rows are there
     ("files", _FILES, "id NOT IN (SELECT file FROM patch.dead)"),
     ("symbols", _SYMBOLS, "file NOT IN (SELECT file FROM patch.dead)"),
     ("secrets", "file, line, kind", "file NOT IN (SELECT file FROM patch.dead)"),
