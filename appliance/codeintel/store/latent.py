@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from appliance.codeintel.store.matrix import products, quantise
 from appliance.errors import StoreCorrupt
 
 Floats = npt.NDArray[np.float32]
@@ -50,13 +51,14 @@ def train_latent(folder: Path, docs: Documents, *, dims: int = 64) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LatentSpace:
-    """Reads what `train_latent` wrote. ``matrix`` has one unit row a document, mapped from the disk.
+    """Reads what `train_latent` wrote. ``matrix`` has one row a document, a unit one times ``scale``; mapped from the disk.
 
     ``added`` has the rows of documents that came after the training, as `embed` makes them; ``dead`` says of each of all
     documents whether it is no more, and is empty while all are there.
     """
 
-    matrix: Floats
+    matrix: npt.NDArray[np.int8]
+    scale: Floats
     _words: dict[str, int]
     _weights: npt.NDArray[np.float16]  # a word's direction, times its inverse document frequency
     added: Floats
@@ -68,6 +70,7 @@ class LatentSpace:
         try:
             words = json.loads((folder / "words.json").read_bytes())
             matrix = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
+            scale = np.load(folder / "scale.npy", mmap_mode="r", allow_pickle=False)
             weights = np.load(folder / "weights.npy", mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as exc:
             raise StoreCorrupt(
@@ -76,7 +79,7 @@ class LatentSpace:
         if not words:
             return None
         nothing, none = np.zeros((0, matrix.shape[1]), dtype=np.float32), np.zeros(0, dtype=np.bool_)
-        return cls(matrix, {word: place for place, word in enumerate(words)}, weights, nothing, none)
+        return cls(matrix, scale, {word: place for place, word in enumerate(words)}, weights, nothing, none)
 
     def patched(self, added: Sequence[bytes], *, dead: npt.NDArray[np.bool_]) -> "LatentSpace":
         """Return this space with the rows of documents that came after the training, as `packed` gave them."""
@@ -98,7 +101,7 @@ class LatentSpace:
 
     def scores(self, query: Floats) -> Floats:
         """Return the cosine of *query* with every document, nan for one that is no more."""
-        result: Floats = np.concatenate((self.matrix @ query, self.added @ query))
+        result: Floats = np.concatenate((products(self.matrix, query) * self.scale, self.added @ query))
         result[: len(self.dead)][self.dead] = np.nan
         return result
 
@@ -162,4 +165,6 @@ def _unit(rows: Floats) -> Floats:
 def _write(folder: Path, *, words: list[str], weights: Floats, matrix: Floats) -> None:
     (folder / "words.json").write_text(json.dumps(words, ensure_ascii=True), encoding="ascii")
     np.save(folder / "weights.npy", weights.astype(np.float16), allow_pickle=False)
-    np.save(folder / "matrix.npy", matrix, allow_pickle=False)
+    rows, scale = quantise(matrix)
+    np.save(folder / "matrix.npy", rows, allow_pickle=False)
+    np.save(folder / "scale.npy", scale, allow_pickle=False)

@@ -57,15 +57,22 @@ class VectorMatrix:
             )
         count = len(self.rows)
         result = np.full(max(count, len(self.dead)), np.nan, dtype=np.float32)
-        wide = np.empty((_BLOCK, self.rows.shape[1]), dtype=np.float32)
-        for start in range(0, count, _BLOCK):
-            block = self.rows[start : start + _BLOCK]
-            np.copyto(wide[: len(block)], block)
-            np.matmul(wide[: len(block)], query, out=result[start : start + len(block)])
+        result[:count] = products(self.rows, query)
         result[:count] *= self.scale
         result[:count][self.state != VectorState.PRESENT] = np.nan
         result[: len(self.dead)][self.dead] = np.nan
         return result
+
+
+def products(rows: npt.NDArray[np.int8], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the product of each of *rows* with *query*, one block that fits the cache after the other."""
+    result = np.empty(len(rows), dtype=np.float32)
+    wide = np.empty((_BLOCK, rows.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        np.copyto(wide[: len(block)], block)
+        np.matmul(wide[: len(block)], query, out=result[start : start + len(block)])
+    return result
 
 
 def matrix_folder(generation: Path, serial: int) -> Path:
