@@ -21,10 +21,12 @@ class TypedBindings(Bindings):
 
     def _named(self, scope: int, name: str) -> Iterator[Target]:
         one = self._typed.scope(scope)
+        outer = self._typed.first_scope[self._typed.scope_file[scope]] + one.parent
         if one.kind == "class" and name not in one.names:
             found = [target for each in self._typed.whole(scope) for target in self._of(Instance(each), name)]
-            outer = self._typed.first_scope[self._typed.scope_file[scope]] + one.parent
             yield from found or (self.named(outer, name) if one.parent >= 0 else ())
+        elif one.kind in {"function", "lambda"} and name not in one.names:  # around a type that stands in it
+            yield from self.named(outer, name)
         elif one.kind == "module" and name not in one.names:
             yield from self._of(Package(self._typed.unit_of(scope)), name) or self._brought(scope, name)
         else:

@@ -294,7 +294,13 @@ int total(int other) { return other; }
 int test_total() { Square square; return square.area() + draw::total({}); }
 """,
 }
+CPP["src/inner.cpp"] = """\
+struct Kept { int kept; };
+int inner() { struct Local { Kept held; int of(Kept *other) { return other->kept; } }; return 0; }
+"""
 CPP_EDGES = {
+    "references 2 src/inner.cpp:inner.Local -> src/inner.cpp:Kept",
+    "references 2 src/inner.cpp:inner.Local.of -> src/inner.cpp:Kept.kept",
     "imports 1 src/shape.cpp -> include/shape.h",
     "imports 1 src/square.h -> include/shape.h",
     "imports 1 src/other.cpp -> src/square.h",
