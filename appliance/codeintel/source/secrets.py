@@ -23,6 +23,8 @@ _LEAST_BITS: Final = 3.0  # of entropy a character, for a value that only its na
 _STRONG_BITS: Final = 3.5  # for one without quotes, which may be code
 _LEAST_LENGTH: Final = 8
 _STRONG_LENGTH: Final = 20
+_HEAD: Final = 1_000  # bytes in which a file that is a private key says so
+_BEFORE: Final = 80  # bytes before a value that may name it
 _LONGEST_KEY: Final = 20_000  # bytes in which the end of a private key is looked for
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -122,16 +124,15 @@ def is_secret_file(path: str) -> bool:
 
 def is_private_key(content: bytes) -> bool:
     """Return whether *content* is nothing but a private key."""
-    return _KEY.match(content.lstrip()[:200]) is not None
+    return _KEY.match(content[:_HEAD].lstrip()) is not None
 
 
 def masked(content: bytes) -> tuple[bytes, tuple[Secret, ...]]:
     """Return *content* with a mask over each secret in it, and what they were, in the order of lines."""
     if content.startswith(_UTF16):
-        text, secrets = _masked(content.decode("utf-16", "surrogatepass").encode("utf-8", "surrogatepass"))
+        text, secrets = _masked(content.decode("utf-16", "replace").encode())  # as whoever reads it decodes it too
         order = "utf-16-le" if content.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
-        changed = content[:2] + text.decode("utf-8", "surrogatepass").encode(order, "surrogatepass")
-        return (changed if secrets else content), secrets
+        return (content[:2] + text.decode().encode(order) if secrets else content), secrets
     return _masked(content)
 
 
@@ -162,7 +163,7 @@ def _mask(covered: bytes) -> bytes:
 def _formed(content: bytes) -> Iterator[_Span]:
     for found in _FORM.finditer(content):
         start, end = found.span()
-        kind = next(kind for kind, form in _EACH_FORM if form.fullmatch(content, start, end))
+        kind = next((kind for kind, form in _EACH_FORM if form.fullmatch(content, start, end)), "token")
         value = content[start:end]
         if kind == "azure-key":
             start += value.index(b"=") + 1
@@ -174,8 +175,8 @@ def _named(content: bytes) -> Iterator[_Span]:
     for kind, form in _EACH_NAMED:
         for found in form.finditer(content):
             start, end = found.span(1)
-            line = content.rfind(b"\n", 0, start) + 1
-            if _is_secret(content[start:end], kind, before=content[max(line, start - 80) : start]):
+            before = content[max(0, start - _BEFORE) : start].rpartition(b"\n")[2]
+            if _is_secret(content[start:end], kind, before=before):
                 yield _Span(start, end, _QUOTED if kind == _BARE else kind)
 
 

@@ -110,6 +110,16 @@ def test_a_file_of_two_bytes_a_character_is_masked_too() -> None:
         assert secrets == (Secret(2, "aws-key"),)
 
 
+@pytest.mark.parametrize("tail", [b"\x00", b"\x00\xd8", b"\x00\xdc\x41"])
+def test_a_file_of_two_bytes_a_character_that_is_damaged_is_read_as_ever(tail: bytes) -> None:
+    """One such file must not keep a repository from being indexed."""
+    content = b"\xff\xfe" + "key = x\n".encode("utf-16-le") + tail
+    assert masked(content) == (content, ())
+    shown, secrets = masked(b"\xff\xfe" + f"key = {planted.AWS_KEY}\n".encode("utf-16-le") + tail)
+    assert planted.AWS_KEY not in shown.decode("utf-16", "replace")
+    assert len(secrets) == 1
+
+
 def test_a_password_of_other_letters_is_covered_letter_by_letter() -> None:
     shown, _ = masked('password = "pässwörd7!ß"; x'.encode())
     assert shown.decode() == 'password = "***********"; x'
@@ -155,4 +165,5 @@ def test_a_hostile_file_takes_no_longer_than_its_size_allows() -> None:
     start = time.process_time()
     for piece in ("-----BEGIN PRIVATE KEY-----\n", "password=", "a://:", "eyJ" * 20 + ".", "AKIA", "xoxb-" * 3, "token: "):
         masked((piece * (400_000 // len(piece))).encode())
+    masked(b"password='q7w8e9r0t1y2';" * 80_000)  # all on one line
     assert time.process_time() - start < 10
