@@ -24,6 +24,9 @@ KNOWN = {
     "hawser.github.com": "the same, of an older form",
     "www.apache.org": "in the text of the licence",
     "github.com": "where a vendored script came from, in its licence",
+    "en.wikipedia.org": "in a comment of a vendored script: where its method is described",
+    "engelschall.com": "the same: who wrote a part of it",
+    "opensource.org": "the same: the licence of that part",
 }
 FETCHERS = ("podman", "docker", "skopeo", "buildah", "curl", "wget", "pip", "ansible-galaxy", "git")
 
