@@ -33,7 +33,7 @@ def command(flags: Flags, /, *, question: tuple[str, ...], no_prose: bool, as_js
     """
     body = (
         {"repos": scope.pop("repo"), "branches": scope.pop("branch")}
-        | scope
+        | {name: value for name, value in scope.items() if value is not None}
         | {"question": " ".join(question), "prose": not no_prose}
     )
     with connect(loading.load(flags)) as remote:

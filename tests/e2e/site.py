@@ -124,7 +124,7 @@ class Watched:
     def add(self, source: Path, *, name: str = "") -> None:
         """Add the repository at *source* by the form and wait until it is indexed; on return its page is open."""
         self.open("/repos")
-        self.page.get_by_label("Path on this machine").fill(str(source))
+        self.page.get_by_label("Path or address").fill(str(source))
         if name:
             self.page.get_by_label("Name").fill(name)
         self.page.get_by_role("button", name="Add repository").click()

@@ -60,10 +60,10 @@ def test_a_repository_is_added_and_its_files_are_counted(seen: Watched) -> None:
 def test_a_path_that_is_no_repository_is_refused_in_one_line(seen: Watched) -> None:
     seen.expected.append("404 (Not Found)")
     seen.open("/repos")
-    seen.page.get_by_label("Path on this machine").fill("/nowhere/at/all")
+    seen.page.get_by_label("Path or address").fill("/nowhere/at/all")
     seen.page.get_by_role("button", name="Add repository").click()
     expect(seen.page.get_by_role("alert")).to_contain_text("/nowhere/at/all")
-    expect(seen.page.get_by_label("Path on this machine")).to_have_value("/nowhere/at/all")
+    expect(seen.page.get_by_label("Path or address")).to_have_value("/nowhere/at/all")
 
 
 def test_search_finds_a_definition_and_opens_its_lines(seen: Watched) -> None:

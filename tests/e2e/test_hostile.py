@@ -64,7 +64,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser, source: 
             seen.login()
             seen.open("/repos")
             expect(seen.page.get_by_role("heading", name="No repository yet")).to_be_visible()
-            seen.page.get_by_label("Path on this machine").fill(str(source))
+            seen.page.get_by_label("Path or address").fill(str(source))
             seen.page.get_by_label("Name").fill(PAYLOADS[1])
             seen.page.get_by_role("button", name="Add repository").click()
             expect(seen.page.get_by_role("region", name="Progress").locator("progress")).to_be_visible()
