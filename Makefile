@@ -28,7 +28,7 @@ down: ## Stop the appliance
 test: ## Run the tests
 	@.ci/setup dev
 	@.ci/models $(SMALL_MODELS)
-	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile -m "not image and not install"
+	@.ci/offline $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not image and not install"
 
 image: ## Build the container image and prove it
 	@.ci/tools

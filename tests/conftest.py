@@ -3,9 +3,12 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+_HERE = Path(__file__).parent
+_LONG = {"contract", "e2e", "faults", "integration"}
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", "", None}
 _SENDING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 _ASKING = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyname_ex", "socket.gethostbyaddr"}
@@ -18,6 +21,12 @@ class NetworkRefused(AssertionError):
 def pytest_configure() -> None:
     """Silence onnxruntime before any test module loads it: its telemetry begins with its import."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that no process has to finish one of them alone at the end."""
+    items.sort(key=lambda item: item.path.relative_to(_HERE).parts[0] not in _LONG)
 
 
 @pytest.hookimpl(trylast=True)
