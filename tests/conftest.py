@@ -3,11 +3,9 @@
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-_HERE = Path(__file__).parent
 _LONG = {"contract", "e2e", "faults", "integration"}
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", "", None}
 _SENDING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
@@ -26,7 +24,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long, so that no process has to finish one of them alone at the end."""
-    items.sort(key=lambda item: item.path.relative_to(_HERE).parts[0] not in _LONG)
+    items.sort(key=lambda item: _LONG.isdisjoint(item.path.parts))
 
 
 @pytest.hookimpl(trylast=True)
