@@ -62,7 +62,7 @@ def children() -> set[str]:
     return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split())
 
 
-def test_br_065_the_work_is_proportional_to_the_diff(bench: IndexBench, tmp_path: Path) -> None:
+def test_the_work_is_proportional_to_the_diff(bench: IndexBench, tmp_path: Path) -> None:
     """Of many files three change: three are parsed, their chunks are embedded, and nothing else is written anew."""
     files = {f"d{n % 50}/m{n}.py": f"def run_{n}(job):\n    return job + {n}\n" for n in range(2000)}
     source = make_repo(tmp_path, files)
@@ -87,7 +87,7 @@ def test_br_065_the_work_is_proportional_to_the_diff(bench: IndexBench, tmp_path
     assert own[PATCH_NAME] < shared / 10
 
 
-def test_br_067_what_a_published_generation_rests_on_is_never_removed(bench: IndexBench, repo: Repo, source: Path) -> None:
+def test_what_a_published_generation_rests_on_is_never_removed(bench: IndexBench, repo: Repo, source: Path) -> None:
     """The generation that was built whole is retired and its folder swept while patches over it are read."""
     first = bench.generation(repo).folder
     for number in range(5):
