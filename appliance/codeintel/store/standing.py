@@ -1,7 +1,7 @@
 """What the paths of a repository say of a file by what stands beside it: an older version, something internal, a header."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Final
@@ -62,11 +62,15 @@ def _hidden(name: str) -> bool:
 def _outdated(paths: Sequence[str]) -> dict[str, str]:
     """Return the folders that hold an older version, each with its name in lower case.
 
-    One that says so; `v1` beside `v2`; and `v1` in a folder where the same files stand without a version.
+    One that says so; `v1` beside `v2`; and `v1` in a folder where files of the same names stand without a version.
     """
     found: dict[str, str] = {}
+    files: defaultdict[str, set[str]] = defaultdict(set)
     versions: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for folder in {path.rpartition("/")[0] for path in paths}:
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        files[folder].add(name)
+    for folder in files:
         parts = folder.split("/")
         for number, part in enumerate(parts, start=1):
             if part.lower() in _OUTDATED:
@@ -76,13 +80,8 @@ def _outdated(paths: Sequence[str]) -> dict[str, str]:
     for around, folders in versions.items():
         newest = max(folders.values())
         for folder, version in folders.items():
-            if version < newest or _copied(folder, around, paths):
+            inside = files.get(folder, set())
+            beside = len(inside & files.get(around, set()))
+            if version < newest or (beside >= _NAMESAKES and beside * _NAMESAKES >= len(inside)):
                 found[folder] = f"v{version}"
     return found
-
-
-def _copied(folder: str, around: str, paths: Sequence[str]) -> bool:
-    inside = [path[len(folder) :] for path in paths if path.startswith(f"{folder}/")]
-    outside = Counter(path[len(around) :] for path in paths if path.startswith(f"{around}/" if around else ""))
-    beside = sum((path if around else path[1:]) in outside for path in inside)
-    return beside >= _NAMESAKES and beside * _NAMESAKES >= len(inside)

@@ -1,8 +1,10 @@
 """What a name means, who uses it and what it calls: a page of its own, and with script a part of the file's page."""
 
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
+from urllib.parse import urlencode
 
 from litestar import Response, get
 from litestar.params import QueryParameter
@@ -15,7 +17,6 @@ from appliance.codeintel.results import (
     Pointed,
     ReferencesResponse,
     Scope,
-    Span,
     Subject,
 )
 from appliance.console.code import Place
@@ -61,7 +62,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Something that calls it, or that it calls; without ``href`` it lies outside."""
+    """Something that calls it, or that it calls: where it stands, or that it lies outside, and how often."""
 
     name: str
     where: str
@@ -114,9 +115,12 @@ async def show(  # noqa: PLR0913, PLR0917 - the address has these parts
         uses=() if uses is None else _uses(uses),
         kinds=() if uses is None else tuple(sorted(uses.kinds.items(), key=lambda kind: -kind[1])),
         callers=() if callers is None else _callers(callers),
-        callees=() if callees is None else _callees(callees),
+        callees=() if callees is None else _callees(callees, known.id),
         warnings=tuple(dict.fromkeys(warnings)),
-        more=_left(meant, "definition", _DEFINITIONS) + _left(uses, "use", _USES),
+        more=_left(meant, "definition", _DEFINITIONS)
+        + _left(callers, "call of it", _CALLS)
+        + _left(callees, "call in it", _CALLS)
+        + _left(uses, "use", _USES),
     )
     return pages.response("symbol.html", page=Page(view.name, "repos", services.clock.now()), view=view)
 
@@ -169,21 +173,24 @@ def _unsure(how: str, confidence: float) -> str:
 
 
 def _callers(found: CallsResponse) -> tuple[Neighbour, ...]:
-    return _neighbours([(display(hit.caller) or "top level", hit.span, True) for hit in found.calls])
+    places = [(display(hit.caller) or "top level", Place.of(hit.span)) for hit in found.calls]
+    return _neighbours([(name, f"{place.folder}{place.name}", place.href) for name, place in places])
 
 
-def _callees(found: CallsResponse) -> tuple[Neighbour, ...]:
-    return _neighbours([(display(hit.callee), hit.span, hit.inside) for hit in found.calls])
+def _callees(found: CallsResponse, repo: str) -> tuple[Neighbour, ...]:
+    """Return what is called: what stands in here leads to its meaning, what lies outside to where it is called."""
+    return _neighbours(
+        [
+            (display(hit.callee), "", f"/symbol?{urlencode({'repo': repo, 'name': display(hit.callee)})}")
+            if hit.inside
+            else (display(hit.callee), "outside", Place.of(hit.span).href)
+            for hit in found.calls
+        ]
+    )
 
 
-def _neighbours(calls: Sequence[tuple[str, Span, bool]]) -> tuple[Neighbour, ...]:
-    """Return each of *calls* once: by its name, and inside by its file."""
-    found: dict[tuple[str, str], Neighbour] = {}
-    for name, span, inside in calls:
-        place = Place.of(span)
-        where = f"{place.folder}{place.name}" if inside else ""
-        before = found.get((name, where))
-        times = 1 if before is None else before.times + 1
-        href = place.href if before is None else before.href
-        found[name, where] = Neighbour(name, where, href, times)
-    return tuple(found.values())
+def _neighbours(calls: Sequence[tuple[str, str, str]]) -> tuple[Neighbour, ...]:
+    """Return each of *calls*, by name, place and address, once by its name and place."""
+    times = Counter((name, where) for name, where, _ in calls)
+    first = {(name, where): href for name, where, href in reversed(calls)}
+    return tuple(Neighbour(name, where, first[name, where], count_) for (name, where), count_ in times.items())

@@ -17,7 +17,8 @@ from appliance.errors import NotFound
 from appliance.web.requests import exact_path
 from appliance.web.wiring import Asked, Wired
 
-_MOST_SHOWN: Final = 300  # entries of one folder: keeps the page under 60 KB
+_MOST_SHOWN: Final = 120  # entries of one folder: keeps the page under 60 KB
+_BESIDE: Final = 12  # files around one that is shown: they share its page
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def show(
 
 
 def folder_of(repo: Repo, generation: Generation, path: str, *, here: str = "") -> Folder:
-    """Return what the folder *path*, "" for the root, of *repo* holds; the file *here* is marked."""
+    """Return what the folder *path*, "" for the root, of *repo* holds; with *here*, that file and its neighbours."""
     start = f"{path}/" if path else ""
     folders: dict[str, int] = {}
     files: list[Entry] = []
@@ -77,14 +78,17 @@ def folder_of(repo: Repo, generation: Generation, path: str, *, here: str = "") 
         for name, files_in in folders.items()
     ]
     entries += files
+    at = next((number for number, entry in enumerate(entries) if entry.here), 0)
+    first = max(0, min(at - _BESIDE // 2, len(entries) - _BESIDE))
+    shown = entries[first : first + _BESIDE] if here else entries[:_MOST_SHOWN]
     return Folder(
         repo=repo.name,
         repo_id=repo.id,
         commit=generation.info.commit,
         path=display(path),
         around=tuple(_around(repo, path)),
-        entries=tuple(entries[:_MOST_SHOWN]),
-        left=max(0, len(entries) - _MOST_SHOWN),
+        entries=tuple(shown),
+        left=len(entries) - len(shown),
     )
 
 

@@ -246,3 +246,24 @@ def test_a_static_file_is_kept_under_its_digest_and_asked_for_without(browser: C
     assert "immutable" in lasting.headers["cache-control"]
     again = browser.get("/static/tokens.css", headers={"if-none-match": lasting.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_folder_of_many_files_keeps_its_pages_small_and_says_what_is_not_shown(
+    services: Services, browser: Client, tmp_path: Path
+) -> None:
+    folder = "a_folder_with_a_rather_long_name/another_one_below_it"
+    body = (
+        "def function_with_a_long_name(argument_one, argument_two):\n    return [argument_one, argument_two, None]\n\n" * 150
+    )
+    files: dict[str, bytes | str | None] = {f"{folder}/module_number_{n:03}.py": body for n in range(200)}
+    added = services.registry.add_repo(
+        services.registry.project(DEFAULT_PROJECT).id, make_repo(tmp_path, files, name="many")
+    )
+    indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+    info = indexer.index(added.id, progress=lambda *_: None, check=lambda: None)
+    file = f"{folder}/module_number_150.py&commit={info.commit}&start=200&end=201"
+    for address, rest in ((f"/browse?repo={added.id}&path={folder}", 80), (f"/file?repo={added.id}&path={file}", 188)):
+        answer = browser.get(address)
+        assert f"{rest} more entries" in answer.text
+        assert "module_number_150.py" in answer.text or "/browse" in address
+        assert len(answer.content) < 60_000

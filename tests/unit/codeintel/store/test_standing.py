@@ -50,3 +50,8 @@ def test_internal_is_what_is_called_so_or_begins_with_one_underscore() -> None:
 
 def test_a_header_is_marked_where_its_implementation_stands_beside_it() -> None:
     assert _flags("src/idna.h", "src/idna.c", "include/idna.h", "src/queue.h") == [FileFlags.HEADER, _NONE, _NONE, _NONE]
+
+
+def test_versions_all_over_a_large_repository_are_told_in_one_pass() -> None:
+    """Each against all others would outlast the time that a test has."""
+    assert set(_flags(*(f"service{number}/v1/api.py" for number in range(60_000)))) == {_NONE}
