@@ -1,10 +1,17 @@
 """``python -m tests.benchmarks [NAME ...]``: run the benchmarks, print the figures, fail where a limit does not hold."""
 
 import argparse
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
+from appliance.ops.programs import ENVIRONMENT
 from tests.benchmarks import (
     answers,
     bundle_speed,
@@ -16,8 +23,9 @@ from tests.benchmarks import (
     parse_speed,
     public,
     search_speed,
+    targets,
 )
-from tests.benchmarks.report import Benchmark, Figure, show
+from tests.benchmarks.report import Benchmark, Figure, show, show_targets
 
 _ALL: Mapping[str, Benchmark] = {
     "cli-start": cli_start.run,
@@ -37,16 +45,45 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*_ALL, []], help="which; default: all")
-    names = parser.parse_args().names or list(_ALL)
+    parser.add_argument("--figures", type=Path, help="write the figures of one benchmark there, and judge nothing")
+    given = parser.parse_args()
+    names = given.names or list(_ALL)
+    if given.figures is None:
+        _judge(names)
+    else:
+        given.figures.write_text(json.dumps([asdict(figure) for name in names for figure in _ALL[name]()]))
+
+
+def _judge(names: Sequence[str]) -> None:
+    """Run each benchmark in a process of its own, so that its memory is its own and one that breaks ends no other."""
     figures: list[Figure] = []
+    faults = []
     for name in names:
-        sys.stderr.write(f"{name}: the machine's load is {os.getloadavg()[0]:.1f}\n")
-        measured = _ALL[name]()
+        start, load = time.monotonic(), os.getloadavg()[0]
+        measured = _measured(name)
+        took = time.monotonic() - start
+        sys.stderr.write(f"{name}: {took:.0f} s; the machine's load was {load:.1f}, is {os.getloadavg()[0]:.1f}\n")
+        if measured is None:
+            faults.append(f"{name} broke off")
+            continue
         show(measured)
         figures += measured
-    broken = [figure.name for figure in figures if figure.held is False]
-    if broken:
-        raise SystemExit(f"{len(broken)} of {len(figures)} figures are over their limit: {', '.join(broken)}.")
+    if lines := targets.lines(figures, ran=names):
+        show_targets(lines)
+    faults += [f"{each}: not measured" for each in targets.unmeasured(figures, ran=names)]
+    faults += [f"{figure.name}: over its limit" for figure in figures if figure.held is False]
+    if faults:
+        raise SystemExit(f"{len(faults)} faults among {len(figures)} figures:\n" + "\n".join(faults))
+
+
+def _measured(name: str) -> list[Figure] | None:
+    """Return the figures of the benchmark *name*, None where it broke off; its process has the product's environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "figures.json"
+        argv = [sys.executable, "-m", "tests.benchmarks", name, "--figures", str(out)]
+        if subprocess.run(argv, env={**os.environ, **ENVIRONMENT}, check=False).returncode != 0:
+            return None
+        return [Figure(**figure) for figure in json.loads(out.read_text(encoding="utf-8"))]
 
 
 if __name__ == "__main__":

@@ -36,6 +36,18 @@ def memory(pid: int) -> int:
     return int(sizes[0]) * 1024 if sizes else 0
 
 
+def memory_together(pid: int) -> int:
+    """Return the bytes that process *pid* and all below it hold, what they share counted once."""
+    held = 0
+    for each in (pid, *children(pid)):
+        try:
+            lines = Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        held += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return held
+
+
 def children(pid: int) -> list[int]:
     """Return the process ids of all descendants of *pid*."""
     found: list[int] = []

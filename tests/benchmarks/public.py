@@ -11,24 +11,17 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
-from tests.benchmarks import peers
+from tests.benchmarks import peers, targets
 from tests.benchmarks.report import Figure
 from tests.support.models import store_root
-
-_PRECISION: Final = 0.98
-_RECALL: Final = 0.95
-_NDCG: Final = 0.85
-_NDCG_WORDS: Final = 0.83
-_NDCG_SYMBOLS: Final = 0.97
 
 
 def run() -> Sequence[Figure]:
     """Score this project, then the peers that pip installs."""
-    harness, checkouts = os.environ.get("SKELLIG_TEST_HARNESS"), os.environ.get("SKELLIG_TEST_CHECKOUTS")
+    harness, checkouts = os.environ.get(targets.HARNESS), os.environ.get(targets.CHECKOUTS)
     if harness is None or checkouts is None:
-        sys.stderr.write("public: not measured, SKELLIG_TEST_HARNESS and SKELLIG_TEST_CHECKOUTS are not set\n")
+        sys.stderr.write(f"public: not measured, {targets.HARNESS} and {targets.CHECKOUTS} are not both set\n")
         return []
     peer = peers.python()
     return [*_graphs(Path(harness), Path(checkouts), peer), *_rankings(Path(harness), Path(checkouts), peer)]
@@ -41,10 +34,10 @@ def _graphs(harness: Path, checkouts: Path, peer: Path) -> list[Figure]:
     theirs = _scored([*scorer, "--", str(peer), str(peers.adapter("pycg"))])
     load = f"PyCG's micro-benchmark, {ours['cases']} cases"
     return [
-        Figure("call graph of Python, precision", _number(ours, "precision"), "", _PRECISION, "higher", load),
-        Figure("call graph of Python, recall", _number(ours, "recall"), "", _RECALL, "higher", load),
-        Figure("  the same by PyCG, precision", _number(theirs, "precision"), "", load=load),
-        Figure("  the same by PyCG, recall", _number(theirs, "recall"), "", load=load),
+        targets.reached("pycg-precision", _number(ours, "precision"), load=load),
+        targets.reached("pycg-recall", _number(ours, "recall"), load=load),
+        targets.peer("pycg-precision", "PyCG 0.0.8", _number(theirs, "precision")),
+        targets.peer("pycg-recall", "PyCG 0.0.8", _number(theirs, "recall")),
     ]
 
 
@@ -57,10 +50,10 @@ def _rankings(harness: Path, checkouts: Path, peer: Path) -> list[Figure]:
     assert isinstance(symbols, dict)
     load = f"{meaning['queries']} queries"
     return [
-        Figure("NDCG@10 with the default embedder", _number(meaning, "ndcg10_repo_mean"), "", _NDCG, "higher", load),
-        Figure("NDCG@10 without a model", _number(words, "ndcg10_repo_mean"), "", _NDCG_WORDS, "higher", load),
-        Figure("NDCG@10 of symbols", float(symbols["symbol"]), "", _NDCG_SYMBOLS, "higher", load),
-        Figure("  NDCG@10 by semble, without its model", _number(theirs, "ndcg10_repo_mean"), "", load=load),
+        targets.reached("ndcg-words", _number(words, "ndcg10_repo_mean"), load=load),
+        targets.reached("ndcg-embedder", _number(meaning, "ndcg10_repo_mean"), load=load),
+        targets.reached("ndcg-symbols", float(symbols["symbol"]), load=load),
+        targets.peer("ndcg-words", "semble 0.7.0 without its model", _number(theirs, "ndcg10_repo_mean")),
     ]
 
 

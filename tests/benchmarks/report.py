@@ -1,4 +1,4 @@
-"""What a benchmark says: a figure beside the limit or the peer that it is held to, from one run."""
+"""What a benchmark says: a figure beside the limit that it is held to, from one run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value. *better* says which side of *limit* is good; without a limit it only informs."""
+    """One measured value. *better* says which side of *limit* is good; without a limit it only informs.
+
+    *target* is the line of the table of targets that it answers, and *peer* whose figure it is, if not this project's.
+    """
 
     name: str
     value: float
@@ -18,6 +21,8 @@ class Figure:
     limit: float | None = None
     better: Literal["lower", "higher"] = "lower"
     load: str = ""
+    target: str = ""
+    peer: str = ""
 
     @property
     def held(self) -> bool | None:
@@ -25,6 +30,11 @@ class Figure:
         if self.limit is None:
             return None
         return self.value <= self.limit if self.better == "lower" else self.value >= self.limit
+
+    @property
+    def said(self) -> str:
+        """The value with its unit."""
+        return f"{self.value:,.4g} {self.unit}".rstrip()
 
 
 Benchmark = Callable[[], Sequence[Figure]]
@@ -37,5 +47,13 @@ def show(figures: Sequence[Figure]) -> None:
         sign = "≤" if figure.better == "lower" else "≥"
         limit = "" if figure.limit is None else f"{sign} {figure.limit:,.4g} {figure.unit}"
         held = {True: "yes", False: "NO", None: ""}[figure.held]
-        table.add_row(figure.name, f"{figure.value:,.4g} {figure.unit}", limit, held, figure.load)
+        table.add_row(figure.name, figure.said, limit, held, figure.load)
     Console(width=140).print(table)
+
+
+def show_targets(lines: Sequence[Sequence[str]]) -> None:
+    """Print the table of targets."""
+    table = Table("target", "limit", "this project", "best peer", "load", "held", title="Targets", show_lines=True)
+    for line in lines:
+        table.add_row(*line)
+    Console(width=180).print(table)
