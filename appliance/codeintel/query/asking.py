@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, TypedDict
 
 from appliance.base.clock import Clock
 from appliance.base.paths import display
 from appliance.codeintel.citations import Texts
 from appliance.codeintel.query.draft import Code
+from appliance.codeintel.query.nearest import nearest
 from appliance.codeintel.query.parts import Part, counted_behind, dated, open_parts, repos_of, staleness, texts_of
 from appliance.codeintel.results import Freshness, Scope
 from appliance.codeintel.store.generations import Generations
@@ -17,7 +17,7 @@ from appliance.errors import InvalidInput, NotFound
 
 MOST_LISTED: Final = 100  # on one page
 _BEHIND_S: Final = 0.05
-_NEAR: Final = 5
+_ALIKE: Final = 0.6
 
 
 class Rest(TypedDict):
@@ -99,7 +99,7 @@ def unknown(name: str, code: Sequence[Code], *, what: str) -> NotFound:
     """Return the error that nothing which *what* says is called *name*, with the names that are near."""
     last = name.rpartition(".")[2] or name
     known = {near for each in code for near in each.generation.symbols.near(last)}
-    near = get_close_matches(last, sorted(known - {last}), n=_NEAR, cutoff=0.6)
+    near = nearest(last, sorted(known - {last}), least=_ALIKE)
     shown = ", ".join(display(each) for each in near)
     remedy = f"Names that are near: {shown}." if near else "Search for it: `skellig search`."
     return NotFound(f"{what} is named {display(name)!r}.", remedy=remedy, near=tuple(map(display, near)))

@@ -1,17 +1,19 @@
 """What one file defines, in the order of its lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from appliance.base.paths import display
 from appliance.codeintel.query.asking import Asked, Page
 from appliance.codeintel.query.draft import Code
+from appliance.codeintel.query.nearest import nearest
 from appliance.codeintel.results import OutlineEntry, OutlineResponse, Span
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import NotFound
 
 MOST_ENTRIES: Final = 1000  # on one page
+_ALIKE: Final = 0.7
+_MOST_LIKE: Final = 20  # names of files
 
 
 def outline(asked: Asked, path: str, page: Page) -> OutlineResponse:
@@ -43,10 +45,18 @@ def file_of(code: Code, path: str) -> Span:
 
 def no_file(path: str, paths: Sequence[str]) -> NotFound:
     """Return the error that the index holds no file *path*."""
-    name = path.rpartition("/")[2]
-    near = [each for each in paths if each.endswith(f"/{name}")] or get_close_matches(path, paths, n=5, cutoff=0.7)
-    remedy = f"Near are: {', '.join(display(each) for each in near[:5])}." if near else "Search for it: `skellig search`."
+    near = nearest(path, _so_called(path.rpartition("/")[2], paths), least=0.0)
+    remedy = f"Near are: {', '.join(map(display, near))}." if near else "Search for it: `skellig search`."
     return NotFound(f"The index holds no file {display(path)!r}.", remedy=remedy)
+
+
+def _so_called(name: str, paths: Sequence[str]) -> list[str]:
+    """Return those of *paths* that end in *name*, or if none does, in a name that is like it."""
+    names = [each.rpartition("/")[2] for each in paths]
+    if name in names:
+        return [each for each, last in zip(paths, names, strict=True) if last == name]
+    like = set(nearest(name, list(dict.fromkeys(names)), least=_ALIKE, most=_MOST_LIKE))
+    return [each for each, last in zip(paths, names, strict=True) if last in like]
 
 
 def entries_of(rows: Iterable[SymbolRow]) -> Iterator[OutlineEntry]:

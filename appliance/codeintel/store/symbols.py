@@ -13,7 +13,7 @@ from appliance.codeintel.store.files import Files
 from appliance.ids import BlobId
 
 _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
-_MOST_NEAR = 4000
+_MOST_NEAR = 20_000
 _NO_END = 1 << 62
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
@@ -104,7 +104,7 @@ class SymbolTable:
         return both[:, 0], both[:, 1]
 
     def near(self, name: str) -> list[str]:
-        """Return names that begin as *name* does, for a guess at what was meant: a few thousand at most."""
+        """Return names that begin as *name* does, for a guess at what was meant: twenty thousand at most."""
         start = _storable(name).casefold()[:_SAME_START]
         with self._db.read() as conn:
             rows = conn.execute(
