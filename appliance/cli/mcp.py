@@ -4,11 +4,10 @@ import asyncio
 import signal
 
 import click
-from mcp.server.stdio import stdio_server
 
 from appliance.base import log
 from appliance.base.paths import DataPaths
-from appliance.cli import loading
+from appliance.cli import loading, wire
 from appliance.cli.flags import Flags
 from appliance.cli.relay import Relay
 from appliance.mcp.server import server
@@ -29,5 +28,5 @@ def command(flags: Flags) -> None:
 
 async def _serve(paths: DataPaths) -> None:
     served = server(Relay(paths))
-    async with stdio_server() as (read, write):
+    async with wire.opened() as (read, write):
         await served.run(read, write, served.create_initialization_options())

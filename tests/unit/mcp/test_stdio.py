@@ -1,13 +1,17 @@
 """``skellig mcp`` as editors start it: a process of its own that speaks the protocol and nothing else."""
 
 import asyncio
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from appliance.base.paths import DataPaths
 from appliance.cli import place
+from appliance.cli.wire import LONGEST_LINE, Lines
 from appliance.mcp.catalogue import TOOLS
 from tests.support.agents import command, error_of, found_in, over_stdio, text_of
 from tests.support.house import until
@@ -72,6 +76,7 @@ def test_nothing_but_the_protocol_is_said_whatever_comes_in_and_the_end_of_input
     ask = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "ask", "arguments": QUESTION}}
     lines: list[object] = [
         b"", b"{", b"\xff\xfe", b"null", b"[]", b"[" * 10_000, b"x" * 1_000_000, HELLO, READY, b'{"jsonrpc": "2.0"}',
+        b"x" * (LONGEST_LINE + 1), {**HELLO, "id": "far", "method": "x" * LONGEST_LINE},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, {"jsonrpc": "2.0", "id": 9, "method": "no/such"},
     ]  # fmt: skip
     argv = [sys.executable, "-m", "appliance", "--data", str(served.services.paths.root), "mcp"]
@@ -93,7 +98,21 @@ def test_nothing_but_the_protocol_is_said_whatever_comes_in_and_the_end_of_input
     assert answers[1]["result"]["serverInfo"]["name"] == "skellig"
     assert len(answers[2]["result"]["tools"]) == len(TOOLS)
     assert answers[9]["error"]["code"] == -32601
+    assert "more than 1,000,000 characters" in answers["far"]["error"]["message"], "else its sender would wait for ever"
+    nobodys = [each["error"]["code"] for each in said if each.get("id") is None]
+    assert nobodys == [-32700] * 8, "one for each line that is no message"
     until(lambda: not served.chat.open)
+
+
+@pytest.mark.parametrize("length", [LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1, 3 * LONGEST_LINE])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_line_of_any_length_is_held_within_bounds_and_harms_no_other(length: int, end: str) -> None:
+    """An editor that sends a line without an end would otherwise have us keep all of it."""
+    lines = Lines(io.BytesIO(f"first\n\n{'x' * length}{end}".encode()))
+    assert lines.readline() == "first\n"
+    kept = lines.readline()
+    assert len(kept.rstrip("\n")) == (length if length <= LONGEST_LINE else 200)
+    assert lines.readline() == ""
 
 
 def test_what_speaks_the_protocol_is_loaded_by_nobody_who_does_not_need_it() -> None:
