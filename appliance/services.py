@@ -37,6 +37,7 @@ from appliance.codeintel.results import (
     SearchResponse,
     Subject,
 )
+from appliance.codeintel.source.opening import is_fetched
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
@@ -185,8 +186,14 @@ class Services:
             await prose.warm(self.chat)
 
     def index(self, repo: RepoId) -> Job:
-        """Ask for *repo* to be indexed and return the job that will do it."""
-        return self.jobs.enqueue("index", key=repo, payload={"repo": repo})
+        """Ask for *repo* to be indexed and return the job that will do it, and fetch it first if it is elsewhere."""
+        kind = "fetch" if is_fetched(self.registry.repo(repo).source) else "index"
+        return self.jobs.enqueue(kind, key=repo, payload={"repo": repo})
+
+    def last_index(self, repo: RepoId) -> Job | None:
+        """Return the newest job that was to index *repo*, None if there is none."""
+        newest = [job for kind in ("fetch", "index") for job in self.jobs.list(kind=kind, key=repo, limit=1)]
+        return max(newest, key=lambda job: (job.created_at, not job.ended), default=None)
 
     def drop(self, repo: RepoId) -> None:
         """Forget *repo*, stop the jobs that work on it and ask for what it leaves on the disk; raise `NotFound`."""

@@ -38,6 +38,5 @@ class Timetable:
         schedule = schedule_of(repo.settings.schedule)
         if schedule is None or repo.error or repo.last_attempt is None:
             return False
-        last = self._services.jobs.list(kind="index", key=repo.id, limit=1)
-        now = self._services.clock.now()
-        return all(job.ended for job in last) and schedule.due(since=min(repo.last_attempt, now), now=now)
+        last, now = self._services.last_index(repo.id), self._services.clock.now()
+        return (last is None or last.ended) and schedule.due(since=min(repo.last_attempt, now), now=now)

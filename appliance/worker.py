@@ -6,7 +6,8 @@ This brings LanceDB, pyarrow (150 MB) and every grammar: the web process keeps a
 import asyncio
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from appliance.base import log
@@ -23,6 +24,7 @@ from appliance.codeintel.store.graph import GRAPH_RECIPE
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
 from appliance.ids import ProjectId, RepoId
 from appliance.intake import Intake
+from appliance.jobs.queue import Job
 from appliance.jobs.worker import Handler, JobContext, Worker
 from appliance.reconciling import declared, reconcile
 from appliance.services import Services
@@ -33,6 +35,7 @@ WORKER: Final = "worker"
 
 _log = log.get("worker")
 
+_FETCHES: Final = 4  # at once: a machine that does not answer holds up three others, and nothing that is here
 _LOOK_S: Final = 300.0  # between two looks for what is missing
 _GOODBYE_S: Final = 20.0
 _ENGINE_WAIT_S: Final = 600.0
@@ -47,12 +50,15 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     renewal = Renewal(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
+    def fetch(context: JobContext) -> None:
+        with _patiently():
+            indexer.fetch(RepoId(context.job.payload["repo"]), progress=context.progress, check=context.check)
+        context.then = "index"
+
     def index(context: JobContext) -> None:
         repo = RepoId(context.job.payload["repo"])
-        try:
+        with _patiently():
             indexer.index(repo, progress=context.progress, check=context.check)
-        except Conflict as exc:  # a worker that was cut off has not quite gone
-            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
         _follow(services, repo)
         if renewal.is_due(repo):
             services.jobs.enqueue("renew", key=repo, payload={"repo": repo})
@@ -69,12 +75,22 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
 
     return {
+        "fetch": fetch,
         "index": index,
         "graph": graph,
         "embed": embed,
         **_renewing(services, renewal),
         **_tidying(services, indexer, filler),
     }
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """Let what somebody else is at be tried again later: a worker that was cut off has not quite gone."""
+    try:
+        yield
+    except Conflict as exc:
+        raise StoreBusy(exc.message, remedy=exc.remedy) from exc
 
 
 def _renewing(services: Services, renewal: Renewal) -> Mapping[str, Handler]:
@@ -87,10 +103,8 @@ def _renewing(services: Services, renewal: Renewal) -> Mapping[str, Handler]:
 
     def adopt(context: JobContext) -> None:
         repo = RepoId(context.job.payload["repo"])
-        try:
+        with _patiently():
             renewal.adopt(repo)
-        except Conflict as exc:
-            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
         _follow(services, repo)
 
     return {"renew": renew, "adopt": adopt}
@@ -100,10 +114,8 @@ def _tidying(services: Services, indexer: Indexer, filler: VectorFiller) -> Mapp
     """Return what takes away what removed repositories left."""
 
     def tidy(context: JobContext) -> None:
-        try:
+        with _patiently():
             indexer.tidy(ProjectId(context.job.key))
-        except Conflict as exc:  # the project is being indexed: later
-            raise StoreBusy(exc.message, remedy=exc.remedy) from exc
         services.jobs.enqueue("tidy-vectors", key=context.job.key)
 
     def tidy_vectors(context: JobContext) -> None:
@@ -128,7 +140,7 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
 
 def worker_of(services: Services) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
-    lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"))
+    lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"), *[("fetch",)] * _FETCHES)
     return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
 
 
@@ -162,7 +174,7 @@ def mend(services: Services, *, again: bool = True) -> None:
     refused. A damaged index is noted in the registry.
     """
     for repo in services.registry.repos():
-        due = _is_due(repo, now=services.clock.now()) and _may(services, "index", repo.id, again=True)
+        due = _is_due(repo, now=services.clock.now()) and _may(services.last_index(repo.id), again=True)
         if due or _was_never_asked_for(services, repo):
             services.index(repo.id)
         try:
@@ -174,7 +186,7 @@ def mend(services: Services, *, again: bool = True) -> None:
             _log.error("index.damaged", repo=repo.id, reason=exc.message)
             if not repo.error:
                 services.registry.attempted(repo.id, exc)
-            if _may(services, "index", repo.id, again=again):
+            if _may(services.last_index(repo.id), again=again):
                 services.index(repo.id)
         except ApplianceError as exc:
             _log.error("index.unreadable", repo=repo.id, reason=exc.message)
@@ -186,22 +198,22 @@ def _mend_behind(services: Services, generation: Generation, *, again: bool) -> 
     """Ask for what *generation* lacks."""
     info, repo = generation.info, generation.info.repo
     if info.parser_version != PARSER_VERSION or info.policy != policy_of(services.settings.index):
-        if _may(services, "index", repo, again=again):
+        if _may(services.last_index(repo), again=again):
             services.index(repo)  # this version finds more, or secrets are dealt with otherwise; the rest comes after it
             services.jobs.enqueue("tidy", key=services.registry.repo(repo).project)
         return
     made = None if generation.graph is None else generation.graph.info
     stale = made is None or made.recipe != GRAPH_RECIPE or made.changed > 0
-    if stale and _may(services, "graph", repo, again=again):
+    if stale and _may(_last(services, "graph", repo), again=again):
         services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
     missing = info.chunks - info.vectors - info.vectors_skipped - (0 if again else info.vectors_failed)
-    if missing > 0 and _may(services, "embed", repo, again=True) and _can_embed(services, again=again):
+    if missing > 0 and _may(_last(services, "embed", repo), again=True) and _can_embed(services, again=again):
         services.jobs.enqueue("embed", key=repo, payload={"repo": repo})
 
 
 def _was_never_asked_for(services: Services, repo: Repo) -> bool:
     """Return whether who added *repo* was cut off before its first index; one that somebody stopped stays stopped."""
-    return repo.last_attempt is None and not services.jobs.list(kind="index", key=repo.id, limit=1)
+    return repo.last_attempt is None and services.last_index(repo.id) is None
 
 
 def _is_due(repo: Repo, *, now: float) -> bool:
@@ -210,9 +222,13 @@ def _is_due(repo: Repo, *, now: float) -> bool:
     return now >= repo.next_attempt or now < repo.last_attempt  # then the clock was set back
 
 
-def _may(services: Services, kind: str, repo: RepoId, *, again: bool) -> bool:
-    last = services.jobs.list(kind=kind, key=repo, limit=1)
-    return not last or (last[0].ended and (again or last[0].state != "failed"))
+def _last(services: Services, kind: str, repo: RepoId) -> Job | None:
+    return next(iter(services.jobs.list(kind=kind, key=repo, limit=1)), None)
+
+
+def _may(last: Job | None, *, again: bool) -> bool:
+    """Return whether what the *last* job was for may be asked for now."""
+    return last is None or (last.ended and (again or last.state != "failed"))
 
 
 def _can_embed(services: Services, *, again: bool) -> bool:

@@ -253,6 +253,17 @@ class JobQueue:
             conn.execute("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?", (lease.job.id,))
             return self._requeue(conn, lease.job.id, reason=reason)
 
+    def pass_on(self, lease: Lease, kind: str) -> Job:
+        """Put the job back as one of *kind*: what comes next of it is work for another lane. No attempt at that is used yet.
+
+        Raise `Conflict` when the lease is lost.
+        """
+        with self._db.write() as conn:
+            if self._held(conn, lease)["cancel"]:
+                return self._end(conn, lease.job.id, state="cancelled", reason="Cancelled while it ran.")
+            conn.execute("UPDATE jobs SET kind = ?, attempts = 0 WHERE id = ?", (kind, lease.job.id))
+            return self._requeue(conn, lease.job.id, reason="")
+
     def recover(self, *, worker: str) -> int:
         """Take back at once all that an earlier bearer of the name *worker* held; return how many jobs that were."""
         with self._db.write() as conn:

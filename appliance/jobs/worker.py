@@ -31,6 +31,7 @@ class JobContext:
         self._written = ("", -_PROGRESS_S)  # phase and moment of the last progress that was written
         self._looked = -_PROGRESS_S
         self.alive_at = clock.monotonic()
+        self.then = ""  # the kind as which the job goes on when its handler returns; "": it is done
 
     @property
     def job(self) -> Job:
@@ -69,8 +70,8 @@ class Worker:
     """Runs *handlers* by job kind. *name* belongs to one living worker at a time.
 
     What an earlier bearer of the name still held goes back to the queue at the start. A handler must bear being run
-    again from the beginning. Kinds that stand together in one of *lanes* are never worked on side by side; every other
-    kind has a lane of its own.
+    again from the beginning. Kinds that stand together in one of *lanes* are never worked on side by side, unless that
+    lane is given several times: so often, for as many keys. Every other kind has a lane of its own.
     """
 
     def __init__(
@@ -201,4 +202,7 @@ class Worker:
             reason = f"An error of ours: {type(exc).__name__}. The log has the details."
             self._queue.fail(context.lease, reason, retryable=False)
         else:
-            self._queue.complete(context.lease)
+            if context.then:
+                self._queue.pass_on(context.lease, context.then)
+            else:
+                self._queue.complete(context.lease)

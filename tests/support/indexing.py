@@ -79,6 +79,7 @@ class IndexBench:
         return self.registry.add_repo(identity, address_of(address), settings=settings)
 
     def index(self, repo: Repo, *, progress: Progress = silent, check: Check = go_on) -> GenerationInfo:
+        self.indexer.fetch(repo.id, progress=progress, check=check)
         return self.indexer.index(repo.id, progress=progress, check=check)
 
     def fill(self, repo: Repo, embedder: Embedder, *, progress: Progress = silent, check: Check = go_on) -> int:

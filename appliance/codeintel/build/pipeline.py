@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,15 +101,19 @@ class Indexer:
         `MalformedContent`: no empty generation is ever published.
         """
         known = self._registry.repo(repo)
-        try:
+        with self._noting(known.id):
             info, fault = self._attempt(known, hint=hint, progress=progress, check=check)
-        except Cancelled:
-            raise
-        except ApplianceError as exc:
-            self._registry.attempted(known.id, exc)
-            raise
         self._registry.attempted(known.id, fault)
         return info
+
+    def fetch(self, repo: RepoId, *, progress: Progress, check: Check) -> None:
+        """Bring what is kept of *repo* to where it is now, if it is elsewhere: `index` reads no other machine.
+
+        Nothing else waits for the other side meanwhile: several repos may be fetched at once, and others indexed. Raise what
+        `Fetcher.fetch` raises, noted in the registry.
+        """
+        with self._noting(repo):
+            self._registry.fetch(self._registry.repo(repo), progress=progress, check=check)
 
     def tidy(self, project: ProjectId) -> None:
         """Remove what removed repos and dead attempts left on the disk, but for vectors: `VectorFiller.tidy` has those.
@@ -123,11 +127,21 @@ class Indexer:
             tidy_renewed(paths.renewed, self._registry, project)
             tidy_facts(store, self._registry, project)
 
+    @contextmanager
+    def _noting(self, repo: RepoId) -> Iterator[None]:
+        """Note in the registry what the block fails of, unless it was called off."""
+        try:
+            yield
+        except Cancelled:
+            raise
+        except ApplianceError as exc:
+            self._registry.attempted(repo, exc)
+            raise
+
     def _attempt(
         self, repo: Repo, *, hint: Changed | None, progress: Progress, check: Check
     ) -> tuple[GenerationInfo, ApplianceError | None]:
         paths = self._paths.project(repo.project)
-        self._registry.fetch(repo, progress=progress, check=check)
         with closing(CodeStore(paths)) as store, exclusive(paths.root / "index.lock", what="this project's index"):
             self._sweep(store)
             if store.forget_other_policies(self._policy):

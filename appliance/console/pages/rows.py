@@ -13,6 +13,7 @@ from appliance.services import Services
 Mood = Literal["good", "warn", "bad", "live", "idle"]
 
 KINDS: Final = {
+    "fetch": ("Fetch", "Fetching"),
     "index": ("Index", "Indexing"),
     "graph": ("Graph", "Following the calls"),
     "embed": ("Embed", "Embedding"),

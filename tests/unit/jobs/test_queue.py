@@ -216,6 +216,18 @@ def test_old_progress_and_old_jobs_are_forgotten_and_changes_are_not(queue: JobQ
         queue.get(oldest.id)
 
 
+def test_a_job_that_is_passed_on_is_the_same_job_of_another_kind_with_all_its_attempts(queue: JobQueue) -> None:
+    job = queue.enqueue("index", key="a", payload={"repo": "a"})
+    passed = queue.pass_on(take(queue), "graph")
+    assert (passed.id, passed.kind, passed.state, passed.attempts) == (job.id, "graph", "queued", 0)
+    assert queue.lease(worker="worker", kinds=["index"], seconds=30) is None
+    lease = queue.lease(worker="worker", kinds=["graph"], seconds=30)
+    assert lease is not None
+    assert lease.job.payload == {"repo": "a"}
+    queue.cancel(job.id)
+    assert queue.pass_on(lease, "embed").state == "cancelled"
+
+
 def test_an_unknown_job_is_not_found(queue: JobQueue) -> None:
     for ask in (queue.get, queue.events, queue.cancel):
         with pytest.raises(NotFound):
