@@ -53,7 +53,7 @@ class Training:
 
 def train(folder: Path) -> None:
     """Train on the texts in *folder*."""
-    train_latent(folder / "latent", lambda: _texts(texts_file(folder)))
+    train_latent(folder / "latent", _texts(texts_file(folder)))
 
 
 def _texts(path: Path) -> Iterator[str]:

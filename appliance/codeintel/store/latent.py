@@ -4,9 +4,8 @@ It needs no model and no network. Training is deterministic: the same documents 
 """
 
 import json
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,39 +13,35 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from appliance.codeintel.store.frequencies import Floats, Frequencies
 from appliance.codeintel.store.matrix import products, quantise
 from appliance.errors import StoreCorrupt
 
-Floats = npt.NDArray[np.float32]
-Documents = Callable[[], Iterable[str]]
-
 _SEED = 7
-_MOST_WORDS = 20_000  # of the vocabulary: the rest is too rare to have learnt anything
-_MOST_SHARE = 0.5  # a word in more than half of the documents tells them apart badly
-_MOST_COUNTED = 400_000  # words counted at once while the vocabulary is gathered
 _BLOCK = 4_096  # rows projected at once
 _SPARE = 10  # directions sought beyond those kept
 _PASSES = 4
 
 
-def train_latent(folder: Path, docs: Documents, *, dims: int = 64) -> None:
-    """Train on *docs* (search tokens, one text a chunk, gone through twice) and write the space into *folder*.
+def train_latent(folder: Path, documents: Iterable[str], *, dims: int = 64) -> None:
+    """Train on *documents* (search tokens, one text a chunk) and write the space into *folder*.
 
     With too few documents or words the space has fewer dimensions, or none and then nothing but that fact is written.
     Memory stays under about 300 MB at 50,000 documents. Nothing is synced.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    count, vocabulary, idf = _vocabulary(docs())
+    counted = Frequencies(documents)
+    count, (vocabulary, idf) = counted.count, counted.vocabulary()
     dims = min(dims, count - 1, len(vocabulary) - 1)
     if dims < 2:
         _write(folder, words=[], weights=np.zeros((0, 0), np.float32), matrix=np.zeros((count, 0), np.float32))
         return
-    weighted = _weighted(docs(), vocabulary, idf, count=count)
+    weighted = counted.weighted(vocabulary, idf)
     basis = _basis(weighted, dims)
     matrix = np.empty((count, dims), dtype=np.float32)
     for start in range(0, count, _BLOCK):
         matrix[start : start + _BLOCK] = _unit(weighted[start : start + _BLOCK] @ basis)
-    _write(folder, words=list(vocabulary), weights=basis * idf[:, None], matrix=matrix)
+    _write(folder, words=vocabulary, weights=basis * idf[:, None], matrix=matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,39 +101,6 @@ class LatentSpace:
         return result
 
 
-def _vocabulary(docs: Iterable[str]) -> tuple[int, dict[str, int], Floats]:
-    """Return the number of documents, the words kept with their column, and each one's inverse document frequency."""
-    seen: Counter[str] = Counter()
-    count = 0
-    for text in docs:
-        count += 1
-        seen.update(set(text.split()))
-        if len(seen) > _MOST_COUNTED:  # what was seen once so far is what can best be spared
-            seen = Counter({word: n for word, n in seen.items() if n > 1})
-    kept = [(n, word) for word, n in seen.items() if n >= 2 and (n <= _MOST_SHARE * count or count < 20)]
-    kept.sort(key=lambda pair: (-pair[0], pair[1]))
-    words = sorted(word for _, word in kept[:_MOST_WORDS])
-    frequencies = np.array([seen[word] for word in words], dtype=np.float32)
-    return count, {word: place for place, word in enumerate(words)}, np.log((1 + count) / (1 + frequencies)) + 1
-
-
-def _weighted(docs: Iterable[str], vocabulary: dict[str, int], idf: Floats, *, count: int) -> csr_matrix:
-    columns, values, starts = array("i"), array("f"), array("q", [0])
-    for text in docs:
-        counts = Counter(place for word in text.split() if (place := vocabulary.get(word)) is not None)
-        places = sorted(counts)
-        columns.extend(places)
-        values.extend(counts[place] for place in places)
-        starts.append(len(columns))
-    bounds = np.frombuffer(starts, dtype=np.int64)
-    rows = bounds[1:] - bounds[:-1]
-    column = np.frombuffer(columns, dtype=np.int32)
-    value = (1 + np.log(np.frombuffer(values, dtype=np.float32))) * idf[column]
-    norms = np.sqrt(np.bincount(np.repeat(np.arange(count), rows), weights=value * value, minlength=count))
-    value /= np.repeat(np.maximum(norms, 1e-9), rows).astype(np.float32)
-    return csr_matrix((value, column, bounds), shape=(count, len(vocabulary)))
-
-
 def _basis(weighted: csr_matrix, dims: int) -> Floats:
     """Return about the *dims* strongest directions over the words, as columns, signs fixed.
 
@@ -148,8 +110,7 @@ def _basis(weighted: csr_matrix, dims: int) -> Floats:
     width = min(dims + _SPARE, *weighted.shape)
     probe = draw.standard_normal((weighted.shape[1], width)).astype(np.float32)
     for _ in range(_PASSES):
-        left, _ = np.linalg.qr(weighted @ probe)
-        probe, _ = np.linalg.qr(weighted.T @ left)
+        probe, _ = np.linalg.qr(weighted.T @ (weighted @ probe))  # of this side alone: 32 bits hold what one pass spreads
     small = weighted @ probe
     _, rotation = np.linalg.eigh(small.T @ small)  # ascending
     basis: Floats = (probe @ rotation[:, ::-1][:, :dims]).astype(np.float32)

@@ -21,7 +21,7 @@ def _docs(count: int) -> list[str]:
 
 
 def _space(folder: Path, docs: list[str], *, dims: int = 4) -> LatentSpace:
-    train_latent(folder, lambda: docs, dims=dims)
+    train_latent(folder, docs, dims=dims)
     space = LatentSpace.open(folder)
     assert space is not None
     return space
@@ -36,7 +36,7 @@ def test_related_words_meet_though_they_never_stand_together(tmp_path: Path) -> 
 
 def test_training_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        train_latent(tmp_path / name, lambda: _docs(60), dims=8)
+        train_latent(tmp_path / name, _docs(60), dims=8)
     for file in ("matrix.npy", "scale.npy", "weights.npy", "words.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
@@ -52,7 +52,7 @@ def test_a_small_repository_gets_fewer_dimensions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("docs", [[], ["alpha"], ["alpha beta", "gamma delta"], ["", "", ""]])
 def test_too_little_to_learn_from_gives_no_space(tmp_path: Path, docs: list[str]) -> None:
-    train_latent(tmp_path, lambda: docs)
+    train_latent(tmp_path, docs)
     assert LatentSpace.open(tmp_path) is None
 
 
