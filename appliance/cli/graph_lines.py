@@ -6,7 +6,21 @@ from rich.console import Console
 from rich.text import Text
 
 from appliance.cli import output
-from appliance.cli.graphs import Call, Calls, Definition, History, Impact, Listing, Meanings, Outline, References, Way
+from appliance.cli.graphs import (
+    Call,
+    Calls,
+    Definition,
+    History,
+    Hop,
+    Impact,
+    Listing,
+    Meanings,
+    Outline,
+    Reached,
+    Reference,
+    References,
+    Way,
+)
 from appliance.cli.search import freshness
 
 
@@ -27,7 +41,7 @@ def references(screen: Console, found: References, offset: int) -> None:
     _define(screen, found.definitions)
     for each in found.references:
         how = f"  {each.kind}  {each.how} {each.confidence:.2f}"
-        where, inside = f"{each.path}:{each.start_line}", each.inside or "top level"
+        where, inside = _place(each, found), each.inside or "top level"
         screen.print(Text.assemble("  ", (where, "bold"), "  ", (inside, "cyan"), (how, "dim")))
         screen.print(Text(f"      {each.text.strip()}", style="dim"))
     shown, kinds = len(found.references), output.joined(list(found.kinds.items()))
@@ -39,7 +53,7 @@ def calls(screen: Console, found: Calls, offset: int) -> None:
     """Show calls, each with its line."""
     _define(screen, found.definitions)
     for call in found.calls:
-        screen.print(_line(call, found.direction))
+        screen.print(_line(call, found))
         screen.print(Text(f"      {call.text.strip()}", style="dim"))
     shown = len(found.calls)
     foot(screen, f"{shown} of {output.counted(found.total, 'call')}", found, shown=shown, offset=offset)
@@ -50,7 +64,7 @@ def impact(screen: Console, found: Impact, offset: int) -> None:
     _define(screen, found.definitions)
     for each in found.reached:
         test = "  test" if each.test else ""
-        where, who = f"{each.path}:{each.start_line}", each.symbol or "top level"
+        where, who = _place(each, found), each.symbol or "top level"
         how = f"  through {each.via}{test}  {each.confidence:.2f}"
         screen.print(Text.assemble("  ", (f"{each.steps}  {where}", "bold"), "  ", (who, "cyan"), (how, "dim")))
     for other in found.together:
@@ -65,7 +79,7 @@ def way(screen: Console, found: Way, offset: int) -> None:
     for hop in found.hops:
         how = f"  {hop.kind}  {hop.how} {hop.confidence:.2f}"
         names = f"{hop.source or 'top level'} -> {hop.target}"
-        screen.print(Text.assemble("  ", (f"{hop.path}:{hop.start_line}", "bold"), "  ", (names, "cyan"), (how, "dim")))
+        screen.print(Text.assemble("  ", (_place(hop, found), "bold"), "  ", (names, "cyan"), (how, "dim")))
         screen.print(Text(f"      {hop.text.strip()}", style="dim"))
     shown = len(found.hops)
     what = f"{output.counted(shown, 'step')}, {found.confidence:.0%} sure" if shown else "no way"
@@ -106,8 +120,14 @@ def _define(screen: Console, definitions: Sequence[Definition]) -> None:
         screen.print(Text.assemble((each.symbol, "bold"), f"  {each.kind}, {each.repo_name} {each.path}:{each.start_line}"))
 
 
-def _line(call: Call, direction: str) -> Text:
-    other = call.caller or "top level" if direction == "callers" else call.callee
+def _line(call: Call, found: Calls) -> Text:
+    other = call.caller or "top level" if found.direction == "callers" else call.callee
     outside = "" if call.inside else "  outside"
     sure = f"  {call.how} {call.confidence:.2f}" if call.inside else ""
-    return Text.assemble("  ", (f"{call.path}:{call.start_line}", "bold"), "  ", (other, "cyan"), (outside + sure, "dim"))
+    return Text.assemble("  ", (_place(call, found), "bold"), "  ", (other, "cyan"), (outside + sure, "dim"))
+
+
+def _place(use: Call | Reference | Reached | Hop, found: Listing) -> str:
+    """Return where *use* stands: with its repository, where several were looked at."""
+    repo = f"{use.repo_name} " if len(found.freshness) > 1 else ""
+    return f"{repo}{use.path}:{use.start_line}"

@@ -50,6 +50,7 @@ class Calls(Listing):
 class Reached(msgspec.Struct):
     """Something that a change reaches."""
 
+    repo_name: str
     path: str
     start_line: int
     symbol: str
@@ -100,6 +101,7 @@ class Meanings(Listing):
 class Reference(msgspec.Struct):
     """A use of a definition."""
 
+    repo_name: str
     path: str
     start_line: int
     inside: str
@@ -120,6 +122,7 @@ class References(Listing):
 class Hop(msgspec.Struct):
     """A step of a way."""
 
+    repo_name: str
     path: str
     start_line: int
     source: str

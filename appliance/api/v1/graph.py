@@ -11,7 +11,7 @@ from appliance.api.graphs import CallsOut, DefinitionsOut, ImpactOut, PathOut, R
 from appliance.api.maps import HistoryOut, OutlineOut
 from appliance.api.problems import documented
 from appliance.api.v1.scope import ABOUT, About
-from appliance.api.v1.subject import SUBJECT, Meant, only_repo
+from appliance.api.v1.subject import SUBJECT, Meant, repo_of
 from appliance.codeintel.query.impact import MOST_STEPS
 from appliance.codeintel.query.outline import MOST_ENTRIES
 from appliance.codeintel.results import Direction
@@ -121,7 +121,7 @@ class GraphController(Controller):
     ) -> OutlineOut:
         """Return a page of the definitions of the file at *path*, in the order of lines."""
         place = exact_path(request.scope["query_string"]) or path
-        repo = await only_repo(services, about)
+        repo = await repo_of(services, about, place)
         return OutlineOut.of(
             await services.graphs.outline(repo, place, scope=about, limit=limit, offset=offset), offset=offset
         )

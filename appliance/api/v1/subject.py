@@ -8,6 +8,7 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
 
 from appliance.api.v1.scope import ABOUT, About
+from appliance.codeintel.query.lines import held
 from appliance.codeintel.results import Pointed, Scope, Subject
 from appliance.errors import InvalidInput
 from appliance.ids import RepoId
@@ -54,15 +55,19 @@ async def asked_subject(
     if path is None:
         return name or ""
     place = exact_path(request.scope["query_string"]) or path
-    return Pointed(await only_repo(services, about), place, spot.line, spot.column, spot.word)
+    return Pointed(await repo_of(services, about, place), place, spot.line, spot.column, spot.word)
 
 
-async def only_repo(services: Services, scope: Scope) -> RepoId:
-    """Return the one repository that *scope* speaks of; raise `InvalidInput` when it speaks of several."""
+async def repo_of(services: Services, scope: Scope, path: str) -> RepoId:
+    """Return the repository of *scope* that has the file at *path*; raise as `held` does where none or several have it.
+
+    Where the scope speaks of one repository alone, it is that one, whatever it has.
+    """
     repos = scope.repos or tuple(repo.id for repo in await asyncio.to_thread(services.registry.repos, scope.project))
-    if len(repos) != 1:
-        raise InvalidInput("A place stands in one repository.", remedy="Say in which one, with repo=.")
-    return repos[0]
+    if len(repos) == 1:
+        return repos[0]
+    file = await asyncio.to_thread(held, services.generations, path, scope=scope)
+    return file.part.repo.id
 
 
 SUBJECT: Final = {**ABOUT, "spot": Provide(asked_spot, sync_to_thread=False), "meant": Provide(asked_subject)}

@@ -19,7 +19,7 @@ _JOINING = frozenset({
     "where", "which", "with",
 })  # fmt: skip
 _SHORTEST_JOINED = 3
-_LONGEST_WORD = 80  # longer ones are hashes and encoded data
+LONGEST_WORD = 80  # longer ones are hashes and encoded data
 _LONGEST_PART = 32
 _LONGEST_NUMBER = 5
 _MOST_PARTS = 12
@@ -91,7 +91,7 @@ def _singular(word: str) -> str:
 
 
 def _tokens_of(word: str) -> list[str]:
-    if len(word) > _LONGEST_WORD:
+    if len(word) > LONGEST_WORD:
         return []
     if word[0].isdigit():
         return [word.lower()] if len(word) <= _LONGEST_NUMBER else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from appliance.codeintel.parse.tokens import compounds, query_tokens
+from appliance.codeintel.parse.tokens import LONGEST_WORD, compounds, query_tokens
 from appliance.errors import InvalidInput, LimitExceeded
 
 Style = Literal["symbol", "prose"]
@@ -167,7 +167,8 @@ def _parsed(
     if not tokens and (text.strip() or all(pattern.negative for pattern in patterns)):
         raise InvalidInput(
             "The query has no words.",
-            remedy='Say what to look for: a name, words, or a question; signs as they stand are content:"…".',
+            remedy="Say what to look for: a name, words, or a question."
+            f' Signs as they stand, and words of more than {LONGEST_WORD} characters, are content:"…".',
         )
     style, names = _names(text)
     if style == "prose":

@@ -43,9 +43,21 @@ def test_callees_name_what_lies_outside(appliance: ScriptedServer, line: Line) -
     assert "shop/cart.py:5  json.dumps  outside\n" in out
 
 
+def test_of_several_repositories_each_line_says_which_one_it_is_of(appliance: ScriptedServer, line: Line) -> None:
+    """Two repositories may well have a file of one name."""
+    calls = [CALL, CALL | {"repo_name": "till"}]
+    appliance.replies["GET /api/v1/graph/callers"] = Reply(
+        FOUND | {"calls": calls, "freshness": [FRESH, FRESH | {"repo_name": "till"}]}
+    )
+    out = line("graph", "callers", "Price.total").out
+    assert "  shop shop/cart.py:5  add  type 0.90\n" in out
+    assert "  till shop/cart.py:5  add  type 0.90\n" in out
+
+
 def test_impact_says_how_far_away_by_what_and_how_sure(appliance: ScriptedServer, line: Line) -> None:
     near = {
-        "path": "shop/cart.py", "start_line": 5, "symbol": "add", "via": "Price.total", "steps": 1, "confidence": 0.9,
+        "repo_name": "shop", "path": "shop/cart.py", "start_line": 5,
+        "symbol": "add", "via": "Price.total", "steps": 1, "confidence": 0.9,
         "test": False,
     }  # fmt: skip
     far = near | {"path": "tests/t.py", "symbol": "test_add", "via": "add", "steps": 2, "test": True}
@@ -96,7 +108,8 @@ def test_a_place_is_asked_about_as_a_place_and_a_name_as_a_name(appliance: Scrip
 
 def test_references_say_of_which_kind_they_are(appliance: ScriptedServer, line: Line) -> None:
     use = {
-        "path": "shop/cart.py", "start_line": 5, "inside": "", "kind": "imports", "how": "name", "confidence": 1.0,
+        "repo_name": "shop", "path": "shop/cart.py", "start_line": 5,
+        "inside": "", "kind": "imports", "how": "name", "confidence": 1.0,
         "text": "from x import y",
     }  # fmt: skip
     found = REST | {"definitions": FOUND["definitions"], "references": [use], "kinds": {"imports": 1, "references": 4}}
@@ -110,7 +123,8 @@ def test_references_say_of_which_kind_they_are(appliance: ScriptedServer, line: 
 
 def test_a_way_is_shown_step_by_step_and_none_as_none(appliance: ScriptedServer, line: Line) -> None:
     hop = {
-        "path": "a.py", "start_line": 5, "source": "", "target": "make", "kind": "call", "how": "name", "confidence": 1.0,
+        "repo_name": "shop", "path": "a.py", "start_line": 5,
+        "source": "", "target": "make", "kind": "call", "how": "name", "confidence": 1.0,
         "text": " make()",
     }  # fmt: skip
     way = REST | {"start": "a", "end": "b", "hops": [hop], "confidence": 0.9}

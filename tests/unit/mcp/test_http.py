@@ -351,3 +351,19 @@ def test_sessions_that_are_never_closed_make_room_for_new_ones(served: Served, m
             assert post(small, listing, key=other, headers={"mcp-session-id": theirs}).is_success
         finally:
             served.services.access.keys.revoke("neighbour")
+
+
+def test_a_path_tells_its_repository_at_every_door(served: Served) -> None:
+    """Of several repositories the one that has the file is meant, or, where more have it, that is said with their names."""
+    address = f"http://127.0.0.1:{served.port}/api/v1/graph"
+    headers = {"authorization": f"Bearer {served.key}"}
+    with httpx2.Client(base_url=address, headers=headers, trust_env=False, verify=no_certificates()) as client:
+        entries = client.get("/outline", params={"path": "store/shelf.py"}).json()["entries"]
+        assert [each["symbol"] for each in entries] == ["label_of", "Shelf", "Shelf.put", "Shelf.take"]
+        assert len(client.get("/outline?path=caf%E9.py").json()["entries"]) == 1
+        place = {"path": "store/shelf.py", "line": 14, "word": "label_of"}
+        assert [each["symbol"] for each in client.get("/definition", params=place).json()["definitions"]] == ["label_of"]
+        both = client.get("/outline", params={"path": "README.md"})
+        assert (both.status_code, "depot, other" in both.json()["detail"]) == (400, True)
+        gone = client.get("/outline", params={"path": "store/shelv.py"})
+        assert (gone.status_code, "store/shelf.py" in gone.json()["remedy"]) == (404, True)
