@@ -14,14 +14,18 @@ from pathlib import Path
 from appliance.ops.programs import ENVIRONMENT
 from tests.benchmarks import (
     answers,
+    applications,
     bundle_speed,
+    callers,
     cli_start,
     edit_speed,
     graph_speed,
+    idle,
     index_speed,
     live,
     parse_speed,
     public,
+    rivals,
     search_speed,
     targets,
 )
@@ -29,6 +33,7 @@ from tests.benchmarks.report import Benchmark, Figure, show, show_targets
 
 _ALL: Mapping[str, Benchmark] = {
     "cli-start": cli_start.run,
+    "idle": idle.run,
     "parse": parse_speed.run,
     "index": index_speed.run,
     "edit": edit_speed.run,
@@ -37,6 +42,9 @@ _ALL: Mapping[str, Benchmark] = {
     "live": live.run,
     "answers": answers.run,
     "public": public.run,
+    "applications": applications.run,
+    "callers": callers.run,
+    "rivals": rivals.run,
     "bundle": bundle_speed.run,
 }
 

@@ -20,12 +20,14 @@ from appliance.config import Index
 from tests.benchmarks import targets
 from tests.benchmarks.corpus import many_files
 from tests.benchmarks.report import Figure
+from tests.support.indexed import WordEmbedder
 from tests.support.indexing import IndexBench, go_on, silent
 
 _FILES = 10_000
 _EDITS = 60
 _WARM_UP = 3
 _TOUCHED = 200
+_EMBEDDED = 1_000  # files of the repository whose vectors are counted
 _GIT = ("git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-C")
 
 
@@ -34,18 +36,17 @@ def run() -> Sequence[Figure]:
     with tempfile.TemporaryDirectory() as scratch:
         bench = IndexBench(Path(scratch) / "data", limits=Index())
         try:
-            return [*_committed(bench, Path(scratch) / "repository"), *_saved(bench, Path(scratch) / "folder")]
+            return [
+                *_committed(bench, Path(scratch) / "repository"),
+                _embedded_again(bench, Path(scratch) / "embedded"),
+                *_saved(bench, Path(scratch) / "folder"),
+            ]
         finally:
             bench.close()
 
 
 def _committed(bench: IndexBench, source: Path) -> list[Figure]:
-    many_files(source, _FILES)
-    _git(source, "init", "-q", "-b", "main")
-    _git(source, "add", "-A")
-    _git(source, "commit", "-qm", "first")
-    repo = bench.add(source)
-    bench.index(repo)
+    repo = _repository(bench, source, files=_FILES)
     before = bench.generation(repo)
     load = f"{len(before.files):,} files, {len(before.chunk_file):,} chunks"
 
@@ -55,16 +56,47 @@ def _committed(bench: IndexBench, source: Path) -> list[Figure]:
         return word
 
     figures = _figures("committed", _timed(bench, repo, edited, hint=None), load)
-    _git(source, "checkout", "-q", "-b", "side")
-    for number in range(_TOUCHED):
-        _write(source, 31 * number + 7)
-    _git(source, "commit", "-qam", "side")
+    _branch(source)
     figures.append(targets.reached("branch-switch", _indexed(bench, repo), load=load))
     _git(source, "checkout", "-q", "main")
     _write(source, 5)
     _git(source, "commit", "-qam", "main")
     figures.append(Figure("switch back, to known files", _indexed(bench, repo), "s", 2.0, load=load))
     return figures
+
+
+def _embedded_again(bench: IndexBench, source: Path) -> Figure:
+    """Embed a smaller repository, then its branch, and count what is embedded once it is where it was."""
+    repo = _repository(bench, source, files=_EMBEDDED)
+    embedder = WordEmbedder()
+    first = bench.fill(repo, embedder)
+    _branch(source)
+    bench.index(repo)
+    changed = bench.fill(repo, embedder)
+    _git(source, "checkout", "-q", "main")
+    bench.index(repo)
+    if not 0 < changed < first:
+        raise SystemExit(f"Of {first} chunks the branch changed {changed}.")
+    load = f"{first:,} chunks, {changed:,} of them changed by the branch"
+    return targets.reached("branch-embedded", bench.fill(repo, embedder), load=load)
+
+
+def _repository(bench: IndexBench, source: Path, *, files: int) -> Repo:
+    """Make *source* a repository of so many files and index it."""
+    many_files(source, files)
+    _git(source, "init", "-q", "-b", "main")
+    _git(source, "add", "-A")
+    _git(source, "commit", "-qm", "first")
+    repo = bench.add(source)
+    bench.index(repo)
+    return repo
+
+
+def _branch(source: Path) -> None:
+    _git(source, "checkout", "-q", "-b", "side")
+    for number in range(_TOUCHED):
+        _write(source, number)
+    _git(source, "commit", "-qam", "side")
 
 
 def _saved(bench: IndexBench, folder: Path) -> list[Figure]:

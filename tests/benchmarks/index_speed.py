@@ -55,7 +55,7 @@ def run() -> Sequence[Figure]:
         again = time.perf_counter() - start
         watch.stop()
         generation = bench.generation(repo)
-        bare, size = _bare(source, generation.files.paths)
+        bare, size = bare_parse(source, generation.files.paths)
         info = generation.info
         bench.close()
         stored = sum(path.stat().st_size for path in (Path(scratch) / "two").rglob("*") if path.is_file())
@@ -81,7 +81,7 @@ def _indexed(source: Path, data: Path, *, workers: int) -> tuple[float, float, I
     return time.perf_counter() - start, sum(os.times()[:4]) - before, bench
 
 
-def _bare(root: Path, paths: Sequence[str]) -> tuple[float, int]:
+def bare_parse(root: Path, paths: Sequence[str]) -> tuple[float, int]:
     """Return seconds of processor and bytes of parsing those of *paths* that have a grammar here: Python and C."""
     suffixes = {".py": "python", ".pyi": "python", ".c": "c", ".h": "c"}
     sources = [((root / path).read_bytes(), suffixes[Path(path).suffix]) for path in paths if Path(path).suffix in suffixes]

@@ -19,7 +19,7 @@ from tests.support.models import MINILM, store_root
 
 _PACKAGES_MEGABYTES = 22
 _QUERIES = 200
-_QUESTIONS = (
+QUESTIONS = (
     "how is a connection pool closed",
     "parse a date from a string",
     "where are redirects followed",
@@ -55,7 +55,7 @@ class Watch(threading.Thread):
 
 def run() -> Sequence[Figure]:
     """Start an appliance without chat, index the library and some packages in it, and search."""
-    with tempfile.TemporaryDirectory() as scratch, _house(Path(scratch) / "data") as house:
+    with tempfile.TemporaryDirectory() as scratch, started(Path(scratch) / "data") as house:
         source = library(Path(scratch) / "library", packages_megabytes=_PACKAGES_MEGABYTES)
         watch = Watch(house)
         watch.start()
@@ -75,7 +75,7 @@ def run() -> Sequence[Figure]:
 
 
 @contextmanager
-def _house(root: Path) -> Iterator[House]:
+def started(root: Path) -> Iterator[House]:
     root.mkdir()
     house = House(root)
     house.paths.models.symlink_to(store_root())
@@ -109,7 +109,7 @@ def _searched(house: House) -> list[float]:
     milliseconds = []
     with house.remote() as remote:
         for number in range(_QUERIES + 20):
-            query = draw.choice(_QUESTIONS) + draw.choice(("", " test", " class", " python", " error"))
+            query = draw.choice(QUESTIONS) + draw.choice(("", " test", " class", " python", " error"))
             start = time.perf_counter()
             found = remote.get("search", Results, q=query)
             if number >= 20:

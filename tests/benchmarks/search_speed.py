@@ -96,7 +96,7 @@ def exact() -> Sequence[Figure]:
             source = library(Path(folder) / "library")
             repo = indexed.add(source)
             info = indexed.generations.published(repo.id).info
-            queries = _patterns(source, indexed.generations.published(repo.id).files.paths)
+            queries = patterns(source, indexed.generations.published(repo.id).files.paths)
             seconds, responses = asyncio.run(_timed(indexed, None, queries))
         finally:
             indexed.close()
@@ -109,7 +109,8 @@ def exact() -> Sequence[Figure]:
     ]
 
 
-def _patterns(source: Path, paths: Sequence[str]) -> list[str]:
+def patterns(source: Path, paths: Sequence[str]) -> list[str]:
+    """Return queries for text and expressions, made of names and lines of some of the files at *paths* below *source*."""
     draw = random.Random(_SEED)  # noqa: S311 - a corpus, not a secret
     lines = [
         line

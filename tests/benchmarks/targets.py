@@ -37,38 +37,42 @@ TARGETS: Final[Mapping[str, Target]] = {
         "higher",
         "0.14 x without a graph, 0.06 x with one",
     ),
-    "index-scaling": Target("the same by two processes beside one", "index", 1.7, "x", "higher"),
+    "index-scaling": Target("full index by two processes beside one", "index", 1.7, "x", "higher"),
     "index-size": Target("index size without vectors, beside its source", "index", 2.0, "x", known="8 to 9.5 x"),
-    "index-memory": Target("peak memory on Python's library", "index", 400, "MB", known="1,280 MB"),
-    "graph-memory": Target("the same, of the program that makes the graph", "graph", 400, "MB", known="1,280 MB"),
+    "index-memory": Target("peak memory of the index of Python's library", "index", 400, "MB", known="1,280 MB"),
+    "graph-memory": Target("peak memory of the program that makes its graph", "graph", 400, "MB", known="1,280 MB"),
     "edit-p50": Target(
         "edit one file of 10,000 -> the query sees it, p50", "edit", 150, "ms", known="3,960 ms at 1,800 files"
     ),
-    "edit-p95": Target("the same, p95", "edit", 300, "ms", known="3,960 ms at 1,800 files"),
+    "edit-p95": Target(
+        "edit one file of 10,000 -> the query sees it, p95", "edit", 300, "ms", known="3,960 ms at 1,800 files"
+    ),
     "branch-switch": Target("switch to a branch touching 200 files", "edit", 2.0, "s"),
-    "branch-embedded": Target("known chunks embedded again when it is switched back", "edit", 0, "chunks"),
+    "branch-embedded": Target("known chunks embedded again after switching back", "edit", 0, "chunks"),
     "ndcg-words": Target(
         "NDCG@10 of seven repositories, without a model", "public", 0.83, "", "higher", "0.802", (HARNESS, CHECKOUTS)
     ),
     "ndcg-embedder": Target(
-        "the same with the default embedder", "public", 0.85, "", "higher", "0.802", (HARNESS, CHECKOUTS)
+        "NDCG@10 with the default embedder", "public", 0.85, "", "higher", "0.802", (HARNESS, CHECKOUTS)
     ),
-    "ndcg-symbols": Target("the same, symbol queries", "public", 0.97, "", "higher", needs=(HARNESS, CHECKOUTS)),
+    "ndcg-symbols": Target("NDCG@10 of symbol queries", "public", 0.97, "", "higher", needs=(HARNESS, CHECKOUTS)),
     "pack-1600": Target("pack recall within 1,600 tokens", "answers", 0.80, "", "higher", "0.73 on 15 questions"),
     "pack-800": Target("pack recall within 800 tokens", "answers", 0.65, "", "higher", "0.53 on 15 questions"),
     "query-words-p50": Target("warm query, lexical and graph, p50", "search", 3, "ms", known="95 ms"),
-    "query-words-p95": Target("the same, p95", "search", 10, "ms", known="217 ms"),
+    "query-words-p95": Target("warm query, lexical and graph, p95", "search", 10, "ms", known="217 ms"),
     "query-embedder-p50": Target("warm query with its embedding, p50", "search", 15, "ms", known="95 ms"),
-    "query-embedder-p95": Target("the same, p95", "search", 40, "ms", known="217 ms"),
+    "query-embedder-p95": Target("warm query with its embedding, p95", "search", 40, "ms", known="217 ms"),
     "callers": Target("callers, p95", "graph", 1.0, "ms", known="400 to 950 ms"),
     "impact": Target("impact to depth 5, p95", "graph", 5.0, "ms", known="400 to 950 ms"),
     "closure": Target("closure on 1M edges, p95", "graph", 100, "ms", known="400 to 950 ms"),
     "pycg-precision": Target(
         "Python call graph, PyCG's micro-benchmark, precision", "public", 0.98, "", "higher", "0.976", (HARNESS, CHECKOUTS)
     ),
-    "pycg-recall": Target("the same, recall", "public", 0.95, "", "higher", "0.932", (HARNESS, CHECKOUTS)),
+    "pycg-recall": Target(
+        "Python call graph, PyCG's micro-benchmark, recall", "public", 0.95, "", "higher", "0.932", (HARNESS, CHECKOUTS)
+    ),
     "applications-precision": Target(
-        "the same on real applications, edges inside the project, precision",
+        "call graph of real applications, edges inside the project, precision",
         "applications",
         0.95,
         "",
@@ -77,12 +81,18 @@ TARGETS: Final[Mapping[str, Target]] = {
         (APPLICATIONS,),
     ),
     "applications-recall": Target(
-        "the same, recall", "applications", 0.75, "", "higher", "0.603 and 0.610", (APPLICATIONS,)
+        "call graph of real applications, edges inside the project, recall",
+        "applications",
+        0.75,
+        "",
+        "higher",
+        "0.603 and 0.610",
+        (APPLICATIONS,),
     ),
     "get-style-found": Target(
         "who calls Console.get_style in rich 13.9.4, of 21 functions", "callers", 18, "", "higher", "3"
     ),
-    "get-style-precision": Target("the same, precision", "callers", 0.9, "", "higher"),
+    "get-style-precision": Target("who calls Console.get_style, precision", "callers", 0.9, "", "higher"),
     "text-p95": Target("regular expression or text on Python's library, p95", "search", 20, "ms", known="23 ms"),
 }
 

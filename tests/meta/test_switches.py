@@ -6,7 +6,7 @@ from pathlib import Path
 from appliance.config import names
 
 ROOT = Path(__file__).resolve().parents[2]
-_READ = re.compile(r"environ(?:\.get\(|\[)\"(SKELLIG_[A-Z_]+)\"")
+_READ = re.compile(r"(?:environ(?:\.get\(|\[)|Final = )\"(SKELLIG_[A-Z_]+)\"")
 
 
 def test_every_switch_of_the_tests_has_its_prefix_and_an_entry() -> None:

