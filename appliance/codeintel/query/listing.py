@@ -13,7 +13,7 @@ from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import definitions_for, files_for, unspoken
 from appliance.codeintel.query.hits import Page, elsewhere, lost, sources_of
 from appliance.codeintel.query.parts import Part, copies, unreadable
-from appliance.codeintel.query.patterns import Late, LineMatcher, matching, unfinished, within_time
+from appliance.codeintel.query.patterns import MOST_LISTED, Late, LineMatcher, matching, unfinished, within_time
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.remoteness import remoteness
 from appliance.codeintel.query.signals import chunk_at
@@ -104,7 +104,7 @@ def _of(generation: Generation, query: ParsedQuery, matcher: LineMatcher, late: 
         defining = np.zeros_like(files)
         defining[[row.file for row in definitions]] = True
         files &= defining
-    lines = matching(generation, matcher, files=files, late=late)
+    lines = matching(generation, matcher, files=files, late=late, most=MOST_LISTED)
     file, line = _first_copies(generation, files)[lines.texts], lines.numbers
     if definitions is not None:
         inside = _inside(definitions, file, line)

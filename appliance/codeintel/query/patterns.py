@@ -14,7 +14,8 @@ from appliance.codeintel.query.regex import Expression, compiled, exactly
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.trigrams import Need
 
-MOST_LINES: Final = 100_000  # of one repository
+MOST_LISTED: Final = 10_000  # lines of one repository that are listed
+MOST_LINES: Final = 100_000  # of one repository that words are ranked among
 SECONDS: Final = 2.0  # that one search may look through text
 Ids = npt.NDArray[np.int64]
 Late = Callable[[], bool]  # whether time is up
@@ -40,7 +41,7 @@ class LineMatcher:
         expressions = [(pattern, _expression(query, pattern)) for pattern in patterns]
         self._positive = [expression for pattern, expression in expressions if not pattern.negative]
         self._negative = [expression for pattern, expression in expressions if pattern.negative]
-        self._lead = max(self._positive, key=lambda expression: expression.rarity)
+        self._lead = max(self._positive, key=lambda expression: len(expression.text))
         self._others = [expression for expression in self._positive if expression is not self._lead]
         self.need = Need(every=tuple(expression.need for expression in self._positive))
 
@@ -69,8 +70,11 @@ class LineMatcher:
         )
 
 
-def matching(generation: Generation, matcher: LineMatcher, *, files: npt.NDArray[np.bool_], late: Late) -> Lines:
-    """Return the lines of *generation* that fit *matcher*, in those of its *files* that count; stop once it is *late*."""
+def matching(generation: Generation, matcher: LineMatcher, *, files: npt.NDArray[np.bool_], late: Late, most: int) -> Lines:
+    """Return the lines of *generation* that fit *matcher*, in those of its *files* that count.
+
+    Stop once it is *late*, or more than *most* were found: those are no more than that.
+    """
     index = generation.text
     wanted = np.zeros(len(index), dtype=np.bool_)
     numbers = index.of_file[files]
@@ -79,10 +83,10 @@ def matching(generation: Generation, matcher: LineMatcher, *, files: npt.NDArray
     whole = True
     for lines in index.search(matcher.need, matcher.find, wanted=wanted):
         found += lines
-        if len(found) > MOST_LINES or late():
+        if len(found) > most or late():
             whole = False
             break
-    pairs = np.array(found[:MOST_LINES], dtype=np.int64).reshape(-1, 2)
+    pairs = np.array(found[:most], dtype=np.int64).reshape(-1, 2)
     return Lines(pairs[:, 0], pairs[:, 1], whole)
 
 
@@ -92,7 +96,7 @@ def chunks_with(generation: Generation, query: ParsedQuery, *, files: npt.NDArra
     whole = True
     for pattern in query.patterns:
         positive = Pattern(pattern.text, regex=pattern.regex, at=pattern.at)
-        lines = matching(generation, LineMatcher(query, [positive]), files=files, late=late)
+        lines = matching(generation, LineMatcher(query, [positive]), files=files, late=late, most=MOST_LINES)
         having = _chunks_of(generation, lines)
         chunks = np.setdiff1d(chunks, having) if pattern.negative else np.intersect1d(chunks, having)
         whole = whole and lines.whole
@@ -109,8 +113,9 @@ def unfinished(part: Part, query: ParsedQuery, *, whole: bool) -> list[str]:
     """Return a warning if not every file of *part* was looked through for the patterns of *query*, and what to do."""
     said = []
     if not whole:
+        most = MOST_LISTED if query.lists_lines else MOST_LINES
         said.append(
-            f"{part.label} was not looked through to its end: {MOST_LINES:,} lines or {SECONDS:.0f} seconds are the most."
+            f"{part.label} was not looked through to its end: {most:,} lines or {SECONDS:.0f} seconds are the most."
             " Narrow the search with path: or lang:, or with a longer text."
         )
     lacking = int((part.generation.text.of_file[part.generation.files.numbers] < 0).sum()) if query.patterns else 0

@@ -53,21 +53,34 @@ class Expression:
 
     need: Need  # what every match has
     search: Search
-    seek: Search | None = None  # the longest text that every match has, sought whatever its case; None if none is certain
-    rarity: int = 0  # length of that text: the longer, the rarer
+    text: bytes = b""  # the longest text that every match has, the longer the rarer; nothing if none is certain
+    any_case: bool = True  # of that text
+    alone: bool = False  # that text is all that is asked for
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
         """Yield where each line of *block* that matches begins and ends."""
+        seek = self._seek(block)
         at, sought = 0, 0
         while at < len(block):
-            seek = self.search if self.seek is None or sought > _FEW else self.seek
-            found = seek(block, at, len(block))
-            if found is None or found[0] == len(block):
+            sure = seek is None or (not self.alone and sought > _FEW)
+            place = self._place(block, at) if seek is None or sure else seek(at)
+            if place < 0 or place == len(block):
                 return
-            start, end = block.rfind(b"\n", at, found[0]) + 1 or at, block.find(b"\n", found[0])
-            if seek is self.search or self.search(block, start, end):
+            start, end = block.rfind(b"\n", at, place) + 1 or at, block.find(b"\n", place)
+            if sure or self.alone or self.search(block, start, end):
                 yield start, end
             at, sought = end + 1, sought + 1
+
+    def _place(self, block: bytes, at: int) -> int:
+        found = self.search(block, at, len(block))
+        return -1 if found is None else found[0]
+
+    def _seek(self, block: bytes) -> Callable[[int], int] | None:
+        """Return what tells where in *block* the text stands next from a place on, or None where only a match can tell."""
+        if not self.text or (self.any_case and not block.isascii()):  # elsewhere case is more than what `lower` knows
+            return None
+        block = block.lower() if self.any_case else block
+        return lambda at: block.find(self.text, at)
 
 
 def compiled(pattern: str, *, any_case: bool, at: int = 0) -> Expression:
@@ -87,10 +100,7 @@ def compiled(pattern: str, *, any_case: bool, at: int = 0) -> Expression:
     except UnicodeEncodeError as exc:
         raise InvalidInput("The regular expression is not text.", position=at + exc.start) from exc
     need = _need(tokens, any_case=any_case or _ANY_CASE.search(pattern) is not None)
-    literal = _longest(need)
-    if not literal:
-        return Expression(need, search)
-    return Expression(need, search, exactly(literal.decode("utf-8", "replace"), any_case=True).search, len(literal))
+    return Expression(need, search, _longest(need))
 
 
 def exactly(text: str, *, any_case: bool) -> Expression:
@@ -98,8 +108,11 @@ def exactly(text: str, *, any_case: bool) -> Expression:
     options = re2.Options()
     options.literal, options.log_errors, options.case_sensitive = True, False, not any_case
     content = text.encode("utf-8", "replace")
-    need = ANYTHING if any_case and not text.isascii() else Need(literal=content.lower())
-    return Expression(need, _search(content, options), rarity=len(content))
+    search = _search(content, options)
+    if any_case and not text.isascii():
+        return Expression(ANYTHING, search)
+    need = Need(literal=content.lower())
+    return Expression(need, search, content.lower() if any_case else content, any_case=any_case, alone=True)
 
 
 def _search(pattern: str | bytes, options: re2.Options) -> Search:

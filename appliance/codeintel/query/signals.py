@@ -13,6 +13,7 @@ from appliance.codeintel.query.naming import named
 from appliance.codeintel.query.querylang import ParsedQuery, dotted, last_name
 from appliance.codeintel.results import Signal
 from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.matrix import VectorMatrix
 from appliance.codeintel.store.symbols import SymbolRow
 
 Floats = npt.NDArray[np.float32]
@@ -64,7 +65,7 @@ def collect(
     *vector* is the query's, None when there is none; with *within* only those chunks are candidates.
     """
     latent = _latent(generation, query)
-    dense = _dense(generation, vector)
+    meaning = _meaning(generation, vector)
     top, _ = generation.lexical.chunks(query.tokens, depth, phrases=query.phrases, within=within)
     defining = _definitions(generation, query)
     allowed = within
@@ -73,12 +74,16 @@ def collect(
             query.tokens, len(generation.chunk_file), phrases=query.phrases, within=within
         )
     pools = [top, np.fromiter(defining, dtype=np.int64)]
-    pools += [_best(scores, depth, allowed) for scores in (latent, dense) if scores is not None]
+    if latent is not None:
+        pools.append(_best(latent, depth, allowed))
+    if meaning is not None:
+        pools.append(meaning.matrix.nearest(meaning.vector, depth, among=allowed))
     ids = np.unique(np.concatenate(pools))
     if allowed is not None:
         ids = ids[np.isin(ids, allowed)]
     files = generation.chunk_file[ids].astype(np.int64)
     nothing = np.zeros(len(ids), dtype=np.float32)
+    dense = None if meaning is None else _dense(generation, meaning, files)
     return Signals(
         ids=ids,
         files=files,
@@ -131,11 +136,27 @@ def _latent(generation: Generation, query: ParsedQuery) -> Floats | None:
     return space.scores(folded) if folded.any() else None
 
 
-def _dense(generation: Generation, vector: Floats | None) -> Floats | None:
-    if vector is None or generation.vectors is None:
-        return None
-    scores = generation.vectors.scores(vector)
-    return None if np.isnan(scores).all() else scores
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """A query's vector, and those of the chunks."""
+
+    matrix: VectorMatrix
+    vector: Floats
+
+
+def _meaning(generation: Generation, vector: Floats | None) -> _Meaning | None:
+    matrix = generation.vectors
+    return None if vector is None or matrix is None or matrix.empty else _Meaning(matrix, vector)
+
+
+def _dense(generation: Generation, meaning: _Meaning, files: Ids) -> Floats:
+    """Return by chunk the cosine with the query's vector: nan outside of *files*, and where a chunk has none."""
+    bounds = generation.files.first_chunk
+    chunks = [np.arange(bounds[file], bounds[file + 1]) for file in np.unique(files)]
+    among = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
+    scores = np.full(len(generation.chunk_file), np.nan, dtype=np.float32)
+    scores[among] = meaning.matrix.cosines(meaning.vector, among)
+    return scores
 
 
 def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Signal, ...]:

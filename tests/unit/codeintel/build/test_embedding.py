@@ -27,7 +27,7 @@ def test_every_chunk_gets_the_vector_of_its_header_and_text(bench: IndexBench, t
     assert text.startswith("big.py > Big")
     generation = bench.generation(repo)
     assert generation.vectors is not None
-    scores = generation.vectors.scores(embedder.vector(text))
+    scores = generation.vectors.cosines(embedder.vector(text), np.arange(info.chunks))
     assert scores.max() > 0.99
     assert generation.chunk_start[scores.argmax()] <= 1 + 70 * 5 + 2 <= generation.chunk_end[scores.argmax()]
     assert generation.info.completeness == 1.0
@@ -60,7 +60,7 @@ def test_tests_are_left_without_vectors_and_the_rest_still_counts_as_complete(be
     assert generation.vectors is not None
     assert generation.vectors.state.tolist() == [VectorState.PRESENT, VectorState.SKIPPED]
     assert (generation.info.vectors, generation.info.vectors_skipped, generation.info.completeness) == (1, 1, 1.0)
-    assert np.isnan(generation.vectors.scores(embedder.vector("x"))).tolist() == [False, True]
+    assert np.isnan(generation.vectors.cosines(embedder.vector("x"), np.arange(2))).tolist() == [False, True]
 
 
 def test_texts_that_are_refused_are_counted_and_only_they_are_tried_again(bench: IndexBench, tmp_path: Path) -> None:

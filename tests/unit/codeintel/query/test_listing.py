@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.codeintel.query.patterns import MOST_LISTED
 from appliance.codeintel.results import SearchResponse
 from appliance.errors import InvalidInput, NotFound
 from tests.support.indexed import Indexed
@@ -30,6 +31,7 @@ _FILES: dict[str, str | bytes] = {
     "zcopy/client.py": _CLIENT,
     "tests/test_client.py": "from client import Client\n\n\ndef test_open():\n    assert Client('t').open()\n",
     "data/many.txt": "".join(f"needle {n}\n" for n in range(_MANY)),
+    "data/sand.txt": "grain\n" * (MOST_LISTED + 1),
     "data/long.txt": "x" * 700 + " farneedle " + "y" * 3_000 + "\n",
 }
 
@@ -112,6 +114,16 @@ def test_a_walk_through_five_thousand_hits_gives_each_of_them_once(site: Indexed
 
     asyncio.run(walk())
     assert seen == [f"needle {n}" for n in range(_MANY)]
+
+
+def test_of_what_is_everywhere_only_so_many_lines_are_listed_and_that_is_said(site: Indexed) -> None:
+    """To list all that has a very common text took half a second, and nobody goes through it."""
+    found = search(site, "content:grain")
+    assert (found.total, found.truncated) == (MOST_LISTED, True)
+    assert any(f"{MOST_LISTED:,} lines" in warning for warning in found.warnings)
+    end = search(site, "content:grain", offset=MOST_LISTED - 1)
+    assert places(end) == [("data/sand.txt", MOST_LISTED)]
+    assert end.truncated
 
 
 def test_copies_are_one_line_shown_where_people_work_and_say_how_many_they_are(site: Indexed) -> None:

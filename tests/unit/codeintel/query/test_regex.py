@@ -68,6 +68,21 @@ def test_exact_text_is_found_where_python_finds_it(text: str, line: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "lines", "found"),
+    [
+        ("Self", "SELF\nself.x\nother\n", ["SELF", "self.x"]),
+        ("self", "SELF\n\u017felf\nother \u00e9\n", ["SELF", "\u017felf"]),
+        ("\u017felf", "SELF\nself\nother\n", ["SELF", "self"]),
+        ("\u00c9t\u00e9", "\u00e9t\u00e9\nete\n", ["\u00e9t\u00e9"]),
+    ],
+)
+def test_case_is_left_out_of_account_in_any_script(text: str, lines: str, found: list[str]) -> None:
+    """What is plain ASCII is sought in another way, which knows no other letters."""
+    block = lines.encode()
+    assert [block[start:end].decode() for start, end in exactly(text, any_case=True).lines(block)] == found
+
+
+@pytest.mark.parametrize(
     ("pattern", "literals"),
     [
         (r"def \w+_init\(", [b"def ", b"_init("]),
