@@ -10,7 +10,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -104,20 +104,23 @@ def _count(db: sqlite3.Connection, what: str) -> int:
 
 
 def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
-    try:
+    with suppress(MemoryError):
         return _solved(rows, reading, family, seconds=seconds, tell=tell)
-    except MemoryError:
-        rows.rollback()
-        return _Solved(refused=family.languages[0])
+    return _refused(rows, family.languages[0])
 
 
 def _by_name(rows: Rows, reading: _Reading) -> list[_Solved]:
-    try:
+    with suppress(MemoryError):
         write_names(rows, reading.generation, reading.flows, but=FOLLOWED)
-    except MemoryError:
-        rows.rollback()
-        return [_Solved(refused="other languages")]
-    return []
+        return []
+    return [_refused(rows, "other languages")]
+
+
+def _refused(rows: Rows, language: str) -> _Solved:
+    """Give back what was taken for *language*: the error that held it is gone by now, the rings in it are not."""
+    gc.collect()
+    rows.rollback()
+    return _Solved(refused=language)
 
 
 def _solved(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
