@@ -133,6 +133,9 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
             languages = output.joined(list(found.index.languages.items()))
             screen.print(Text(f"  languages  {languages}"))
             screen.print(Text(f"  left out   {output.joined(list(found.index.left_out.items())) or 'nothing'}"))
+            if found.index.problems:
+                unread = output.counted(found.index.problems, "file")
+                screen.print(Text(f"  syntax     of {unread} could not be used: only their text is indexed"))
             if found.index.secrets:
                 screen.print(Text(f"  secrets    {found.index.secrets:,} found: skellig repo secrets {found.name}"))
 

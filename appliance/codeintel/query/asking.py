@@ -102,4 +102,6 @@ def unknown(name: str, code: Sequence[Code], *, what: str) -> NotFound:
     near = nearest(last, sorted(known - {last}), least=_ALIKE)
     shown = ", ".join(display(each) for each in near)
     remedy = f"Names that are near: {shown}." if near else "Search for it: `skellig search`."
+    if unread := sum(each.generation.info.problems for each in code):
+        remedy += f" The syntax of {unread:,} of the files could not be used: what those define is not known."
     return NotFound(f"{what} is named {display(name)!r}.", remedy=remedy, near=tuple(map(display, near)))

@@ -91,6 +91,7 @@ class RepoView:
     here: str  # this very page, as it is brought up to date
     languages: tuple[tuple[str, int], ...]
     encodings: tuple[tuple[str, int], ...]
+    problems: int  # files whose syntax could not be used
     reasons: tuple[tuple[str, int], ...]
     reason: str
     left_out: tuple[LeftOutRow, ...]
@@ -229,6 +230,7 @@ def _one(
         here=_address(repo, reason=reason, offset=offset).partition("#")[0],
         languages=held.languages,
         encodings=held.encodings,
+        problems=held.problems,
         reasons=held.reasons,
         reason=reason,
         left_out=held.left_out[:_PER_PAGE],
@@ -249,6 +251,7 @@ def _one(
 class _Held:
     languages: tuple[tuple[str, int], ...] = ()
     encodings: tuple[tuple[str, int], ...] = ()
+    problems: int = 0
     reasons: tuple[tuple[str, int], ...] = ()
     left_out: tuple[LeftOutRow, ...] = ()
     secrets: tuple[SecretRow, ...] = ()
@@ -266,6 +269,7 @@ def _held(repo: Repo, services: Services, *, reason: str, offset: int) -> _Held:
     return _Held(
         languages=_ranked(info.languages),
         encodings=tuple(pair for pair in _ranked(info.encodings) if pair[0] != "utf-8"),
+        problems=info.problems,
         reasons=_ranked(info.left_out),
         left_out=tuple(LeftOutRow(display(row.path), row.reason, display(row.detail)) for row in rows),
         secrets=tuple(_secret_row(repo, info.commit, each) for each in generation.secrets(limit=_PER_PAGE)),

@@ -256,10 +256,13 @@ def test_a_refresh_that_waits_shows_the_new_state(appliance: ScriptedServer, lin
 
 
 def test_show_names_languages_and_reasons(appliance: ScriptedServer, line: Line) -> None:
-    appliance.replies["GET /api/v1/repos/shop"] = Reply(INDEXED)
+    unread = INDEXED | {"index": INDEX | {"problems": 2}}
+    appliance.replies["GET /api/v1/repos/shop"] = [Reply(INDEXED), Reply(unread)]
     out = line("repo", "show", "shop").out
     assert "python 12" in out
     assert "binary 2, oversize 1" in out
+    assert "syntax" not in out
+    assert "syntax     of 2 files could not be used: only their text is indexed" in line("repo", "show", "shop").out
 
 
 @pytest.mark.parametrize("name", ["shop?x", "shop#x", "%73hop", "./shop", "x/../shop", "shop/", ".", "..", "", "sh\udcffop"])

@@ -81,6 +81,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         HOSTILE: "x = '</code><script>alert(2)</script>'\n",
         NOT_UTF8: "coffee = 1\n",
         "logo.png": b"\x89PNG\0",
+        "deep.py": "x = " + "(" * 5_000 + ")" * 5_000 + "\n",
     }
     return make_repo(tmp_path_factory.mktemp("source"), files, name="models")
 
@@ -105,6 +106,10 @@ def browser(services: Services) -> Iterator[Client]:
 @pytest.fixture
 def commit_id(services: Services, repo: Repo) -> str:
     return services.generations.published(repo.id).info.commit
+
+
+def test_a_repository_says_of_how_many_files_only_the_text_is_known(browser: Client, repo: Repo) -> None:
+    assert "1 by their text alone: their syntax could not be used" in browser.get(f"/repos/{repo.id}").text
 
 
 @pytest.mark.parametrize("address", PAGES)

@@ -281,6 +281,9 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
     assert found.kinds == {"call": 2, "imports": 2}
     assert found.warnings == ("repo: 1 file could not be followed, their syntax cannot be used: deep.py.",)
     assert all(each.text for each in found.references)
+    with pytest.raises(NotFound) as caught:
+        run(reader.definition("lost", scope=Scope(repo.project)))
+    assert "The syntax of 1 of the files could not be used" in caught.value.remedy, "it may well be defined there"
     bench.close()
 
 
