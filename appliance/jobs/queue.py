@@ -9,6 +9,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
@@ -27,6 +28,10 @@ WORKER_DIED: Final = "The worker died."
 _LONGEST_LEASE_S: Final = 3600.0
 _FIRST_PAUSE_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 300.0
+_IS_DUE: Final = (
+    "state = 'queued' AND (not_before <= ? OR not_before > ?) AND NOT EXISTS"
+    " (SELECT 1 FROM jobs AS r WHERE r.state = 'running' AND r.kind = j.kind AND r.key = j.key)"
+)
 _JOBS_KEPT: Final = 500  # ended ones
 _EVENTS_KEPT: Final = 100  # progress of one job
 
@@ -182,6 +187,14 @@ class JobQueue:
             )
             return Lease(self._happened(conn, row["id"]), worker, token, seconds)
 
+    def due(self) -> AbstractSet[str]:
+        """Return the kinds of which `lease` would give a job. What a worker that died has held is due again at once."""
+        self._reap_if_due()
+        now = self._clock.monotonic()
+        with self._db.read() as conn:
+            rows = conn.execute(f"SELECT DISTINCT kind FROM jobs AS j WHERE {_IS_DUE}", _due_at(now))  # noqa: S608 - a literal
+            return {row["kind"] for row in rows}
+
     def heartbeat(self, lease: Lease) -> LeaseState:
         """Renew *lease* and return whether it is still ``held``, was asked to ``cancel``, or is ``lost``."""
         until = self._clock.monotonic() + min(lease.seconds, _LONGEST_LEASE_S)
@@ -295,12 +308,8 @@ class JobQueue:
 
     def _due(self, conn: sqlite3.Connection, kinds: Sequence[str], now: float) -> sqlite3.Row | None:
         marks = ", ".join("?" * len(kinds))
-        sql = (
-            f"SELECT id FROM jobs AS j WHERE state = 'queued' AND kind IN ({marks})"  # noqa: S608 - question marks only
-            " AND (not_before <= ? OR not_before > ?) AND NOT EXISTS (SELECT 1 FROM jobs AS r"
-            " WHERE r.state = 'running' AND r.kind = j.kind AND r.key = j.key) ORDER BY seq LIMIT 1"
-        )
-        return cast("sqlite3.Row | None", conn.execute(sql, (*kinds, now, now + 2 * _LONGEST_PAUSE_S)).fetchone())
+        sql = f"SELECT id FROM jobs AS j WHERE {_IS_DUE} AND kind IN ({marks}) ORDER BY seq LIMIT 1"  # noqa: S608 - marks alone
+        return cast("sqlite3.Row | None", conn.execute(sql, (*_due_at(now), *kinds)).fetchone())
 
     def _expired(self, conn: sqlite3.Connection, now: float) -> Sequence[sqlite3.Row]:
         return conn.execute(
@@ -363,6 +372,11 @@ class JobQueue:
             (self._clock.now(), type_, job),
         )
         return _job(_row(conn, job))
+
+
+def _due_at(now: float) -> tuple[float, float]:
+    """Return what the marks of `_IS_DUE` stand for."""
+    return now, now + 2 * _LONGEST_PAUSE_S
 
 
 def _row(conn: sqlite3.Connection, job: str) -> sqlite3.Row:

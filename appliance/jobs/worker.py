@@ -1,8 +1,10 @@
 """What works on jobs: a thread for each lane of kinds, and one that keeps the leases alive."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from appliance.base import log
@@ -14,7 +16,7 @@ _log = log.get("jobs")
 
 HEARTBEAT_S: Final = 5.0
 _LEASE_S: Final = 30.0
-_POLL_S: Final = 0.05  # one read that finds nothing takes a tenth of a millisecond
+_POLL_S: Final = 0.05  # for all lanes together; two reads that find nothing take a tenth of a millisecond
 _PROGRESS_S: Final = 0.5
 GOODBYE_S: Final = 20.0  # for all kinds together: the supervisor kills a worker that takes longer than its grace
 _STUCK_S: Final = 1800.0
@@ -93,6 +95,7 @@ class Worker:
         self._heartbeat = heartbeat
         shared = {kind for lane in lanes for kind in lane}
         self._lanes = [*(tuple(lane) for lane in lanes), *((kind,) for kind in handlers if kind not in shared)]
+        self._due = [threading.Event() for _ in self._lanes]
         self._running: dict[str, JobContext] = {}
         self._broke: Exception | None = None
 
@@ -106,18 +109,17 @@ class Worker:
         taken = self._queue.recover(worker=self._name)
         _log.info("worker.started", worker=self._name, recovered=taken, kinds=sorted(self._handlers))
         threads = [
-            threading.Thread(target=self._live, args=(lane, stop), name=f"job-{lane[0]}", daemon=True)
-            for lane in self._lanes
+            threading.Thread(target=self._live, args=(lane, due, stop), name=f"job-{lane[0]}", daemon=True)
+            for lane, due in zip(self._lanes, self._due, strict=True)
         ]
         for thread in threads:
             thread.start()
         try:
-            self._keep_alive()
-            while not stop.wait(self._heartbeat):
-                self._keep_alive()
-        except BaseException:
+            self._watch(stop)
+        finally:
             stop.set()
-            raise
+            for due in self._due:
+                due.set()
         end = time.monotonic() + goodbye
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
@@ -125,6 +127,26 @@ class Worker:
         if self._broke is not None:
             raise self._broke
         self._leave()
+
+    def _watch(self, stop: threading.Event) -> None:
+        """Until *stop* is set, wake the lanes that a job is due for, and keep the leases alive."""
+        alive_at = -math.inf
+        while not stop.is_set():
+            if time.monotonic() - alive_at >= self._heartbeat:
+                self._keep_alive()
+                alive_at = time.monotonic()
+            kinds = self._kinds_due()
+            for lane, due in zip(self._lanes, self._due, strict=True):
+                if not kinds.isdisjoint(lane):
+                    due.set()
+            stop.wait(_POLL_S)
+
+    def _kinds_due(self) -> AbstractSet[str]:
+        try:
+            return self._queue.due()
+        except ApplianceError as exc:
+            _log.error("job.look_failed", reason=exc.message)
+            return frozenset()
 
     def _leave(self) -> None:
         try:
@@ -148,24 +170,26 @@ class Worker:
             except ApplianceError as exc:
                 _log.warning("job.heartbeat_failed", job=context.job.id, reason=exc.message)
 
-    def _live(self, lane: Sequence[str], stop: threading.Event) -> None:
+    def _live(self, lane: Sequence[str], due: threading.Event, stop: threading.Event) -> None:
         try:
-            self._work(lane, stop)
+            while due.wait() and not stop.is_set():
+                due.clear()
+                self._work(lane, stop)
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a thread: nobody would hear of its end
             _log.exception("worker.thread_died", kinds=list(lane))
             self._broke = exc
             stop.set()
 
     def _work(self, lane: Sequence[str], stop: threading.Event) -> None:
+        """Work until no job of *lane* is due."""
         while not stop.is_set():
             try:
                 lease = self._queue.lease(worker=self._name, kinds=lane, seconds=_LEASE_S)
             except ApplianceError as exc:
                 _log.error("job.lease_failed", kinds=list(lane), reason=exc.message)
-                lease = None
+                return
             if lease is None:
-                stop.wait(_POLL_S)
-                continue
+                return
             self._attempt(lease, stop)
 
     def _attempt(self, lease: Lease, stop: threading.Event) -> None:

@@ -22,7 +22,7 @@ def run() -> Sequence[Figure]:
     with tempfile.TemporaryDirectory() as scratch, started(Path(scratch) / "data") as house:
         time.sleep(_SETTLE_S)
         programs = {"all programs": int(house.files.pid.read_text(encoding="ascii"))}
-        programs |= {name: house.pid(name) for name in ("web", "worker", "embed")}
+        programs |= {program.name: house.pid(program.name) for program in house.supervisor.programs()}
         before, start = {name: _processor(pid) for name, pid in programs.items()}, time.monotonic()
         time.sleep(_WATCHED_S)
         took = time.monotonic() - start

@@ -46,6 +46,29 @@ def test_jobs_are_leased_in_the_order_they_came_and_by_kind(queue: JobQueue) -> 
     assert queue.lease(worker="worker", kinds=["index"], seconds=30) is None
 
 
+def test_what_is_due_is_what_can_be_leased(queue: JobQueue, clock: FakeClock) -> None:
+    """A worker's lanes sleep until their kinds are due: one that is missing there would wait for ever."""
+    assert not queue.due()
+    queue.enqueue("index", key="a")
+    queue.enqueue("embed", key="a")
+    assert queue.due() == {"index", "embed"}
+    lease = take(queue, seconds=30)
+    queue.enqueue("index", key="a")
+    assert queue.due() == {"embed"}, "the successor waits for the end of the first"
+    queue.enqueue("index", key="b")
+    assert queue.due() == {"index", "embed"}
+    for _ in range(2):
+        queue.complete(lease)
+        lease = take(queue)
+    assert queue.due() == {"embed"}
+    clock.advance(100)
+    assert queue.due() == {"index", "embed"}, "a lease that is over puts its job back"
+    queue.fail(take(queue), "The disk is slow.", retryable=True)
+    assert queue.due() == {"embed"}
+    clock.advance(11)
+    assert queue.due() == {"index", "embed"}
+
+
 def test_a_lease_that_is_not_renewed_puts_its_job_back_with_the_reason(queue: JobQueue, clock: FakeClock) -> None:
     job = queue.enqueue("index", key="a", payload={"repo": "a"})
     take(queue, seconds=30)

@@ -3,13 +3,17 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 import pytest
 
 from appliance.base.clock import SystemClock
+from appliance.base.sqlite import connect
 from appliance.errors import Cancelled, DeadlineExceeded, InvalidInput, StoreBusy
 from appliance.ids import JobId
 from appliance.jobs.queue import Job, JobQueue, Lease
+from appliance.jobs.schema import SCHEMA
 from appliance.jobs.worker import Handler, JobContext, Worker
 from tests.support.clock import FakeClock
 
@@ -222,6 +226,22 @@ def test_kinds_of_one_lane_are_never_worked_on_side_by_side(queue: JobQueue) -> 
     assert (tidied.state, tidied.attempts, met) == ("done", 1, [])
 
 
+def test_a_worker_without_work_looks_for_it_once_for_all_its_lanes(tmp_path: Path, clock: SystemClock) -> None:
+    """Each lane looking for itself would keep a machine awake that nobody asks anything."""
+    leased: list[str] = []
+
+    class Told(JobQueue):
+        def lease(self, *, worker: str, kinds: Sequence[str], seconds: float) -> Lease | None:
+            leased.extend(kinds)
+            return super().lease(worker=worker, kinds=kinds, seconds=seconds)
+
+    queue = Told(connect(tmp_path / "told.db", migrations=[SCHEMA]), clock=clock)
+    with contextlib.closing(queue), working(queue, {kind: lambda _: None for kind in ("index", "embed", "graph")}):
+        until(queue, queue.enqueue("index", key="a").id, lambda job: job.ended)
+        until(queue, queue.enqueue("index", key="b").id, lambda job: job.ended)
+    assert set(leased) == {"index"}
+
+
 def test_a_worker_one_of_whose_threads_dies_ends_with_its_error(queue: JobQueue, clock: SystemClock) -> None:
     """It would look well for ever, and take no jobs of that kind; its supervisor starts it anew."""
 
@@ -234,6 +254,9 @@ def test_a_worker_one_of_whose_threads_dies_ends_with_its_error(queue: JobQueue,
 
         def present(self, *, worker: str) -> None:
             queue.present(worker=worker)
+
+        def due(self) -> AbstractSet[str]:
+            return frozenset({"index"})
 
         def lease(self, *, worker: str, kinds: Sequence[str], seconds: float) -> Lease | None:
             if "index" in kinds:
