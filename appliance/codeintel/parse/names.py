@@ -26,7 +26,8 @@ class Name(NamedTuple):
 
 def name_of(language: str, node: Node, text: SourceText) -> Name | None:
     """Return what *node*, a definition, is called, or None if it has no name."""
-    special = _SPECIAL.get((language, node.type)) or _SPECIAL.get(("", node.type))
+    kind = node.type
+    special = _SPECIAL.get((language, kind)) or _SPECIAL.get(("", kind))
     return special(node, text) if special else _split(_named(node), text)
 
 
@@ -48,7 +49,10 @@ def _split(node: Node | None, text: SourceText) -> Name | None:
     """Take the name apart: ``ns::Foo<T>::bar``, ``M.foo`` and ``M:foo`` all end in their own name."""
     if node is None:
         return None
-    whole = text.cut(node.start_byte, min(node.end_byte, node.start_byte + _LONGEST)).strip()
+    start, end = node.byte_range
+    whole = text.cut(start, min(end, start + _LONGEST)).strip()
+    if whole.isidentifier():
+        return Name(whole)
     head, operator, tail = whole.partition("operator")
     if operator and not tail[:1].isalnum() and not tail.startswith("_"):
         prefix = _plain(head).strip(".")

@@ -1,6 +1,6 @@
 """Uses of names: calls with their receiver, types, what a class inherits from, decorators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -16,14 +16,13 @@ _LOOKED_AT = 200  # bytes before the end: in a chain of a thousand calls each on
 _DOTTED: Final = frozenset({"python", "javascript", "typescript", "tsx", "go", "java", "kotlin", "scala", "swift"})
 _INVOKED: Final = ("name", "method")
 _KINDS: Final[dict[str, ReferenceKind]] = {
-    "r.call": "call", "r.invocation": "call", "r.type": "type", "r.inherit": "inherit", "r.name": "name",
+    "r.call": "call", "r.invocation": "call", "r.inherit": "inherit", "r.name": "name", "r.type": "type",
 }  # fmt: skip
+"""Sorted by kind: of two uses that end at one place the first counts."""
 
+_END: Final = itemgetter(0)
 
-_USE_ORDER = itemgetter(0, 4)
-
-
-_Use = tuple[int, int, str, str, ReferenceKind]  # end, row, name, receiver, kind: plain, there is one for each line
+_Use = tuple[int, str, str, ReferenceKind]  # end, name, receiver, kind: plain, there is one for each line
 
 
 def references(language: str, captures: Captures, text: SourceText, scopes: Sequence[Scope]) -> list[Reference]:
@@ -33,8 +32,8 @@ def references(language: str, captures: Captures, text: SourceText, scopes: Sequ
         nodes = captures.get(capture)
         if nodes:
             uses += _invocations(nodes, text) if capture == "r.invocation" else _dotted(nodes, text, kind, language=language)
-    uses.sort(key=_USE_ORDER)
-    return list(_placed(uses, scopes))
+    uses.sort(key=_END)
+    return _placed(uses, scopes, text.offsets)
 
 
 def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, language: str) -> list[_Use]:
@@ -49,9 +48,9 @@ def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, lan
             whole = whole.partition("<")[0]
         if "." in whole:
             receiver, _, name = whole.rpartition(".")
-            uses.append((end, node.end_point[0], name.strip(), _short(receiver), kind))
+            uses.append((end, name.strip(), _short(receiver), kind))
         elif whole:
-            uses.append((end, node.end_point[0], whole, "", kind))
+            uses.append((end, whole, "", kind))
     return uses
 
 
@@ -63,7 +62,7 @@ def _invocations(nodes: Sequence[Node], text: SourceText) -> list[_Use]:
         if name is not None:
             start, end = name.byte_range
             receiver = text.cut(max(node.start_byte, start - _LOOKED_AT), start).rstrip(" \t\r\n.:->?&")
-            uses.append((end, name.end_point[0], text.cut(start, end), _short(receiver), "call"))
+            uses.append((end, text.cut(start, end), _short(receiver), "call"))
     return uses
 
 
@@ -73,13 +72,14 @@ def _short(receiver: str) -> str:
     return receiver
 
 
-def _placed(uses: Sequence[_Use], scopes: Sequence[Scope]) -> Iterator[Reference]:
-    """Walk uses and scopes side by side; a use at the end of a chain counts where its name stands."""
+def _placed(uses: Sequence[_Use], scopes: Sequence[Scope], offsets: Sequence[int]) -> list[Reference]:
+    """Walk uses, scopes and lines side by side; a use at the end of a chain counts where its name stands."""
+    found: list[Reference] = []
     stack: list[Scope] = []
-    coming = 0
+    coming = line = 0
     last = -1
-    for end, row, name, receiver, kind in uses:
-        if end == last:  # e.g. a base class that is also a generic type: "inherit" sorts before "type"
+    for end, name, receiver, kind in uses:
+        if end == last:  # e.g. a base class that is also a generic type
             continue
         last = end
         while coming < len(scopes) and scopes[coming].start < end:
@@ -87,4 +87,7 @@ def _placed(uses: Sequence[_Use], scopes: Sequence[Scope]) -> Iterator[Reference
             coming += 1
         while stack and stack[-1].end < end:
             stack.pop()
-        yield Reference(name, row + 1, kind, stack[-1].symbol if stack else -1, receiver)
+        while line < len(offsets) and offsets[line] <= end:
+            line += 1
+        found.append(Reference(name, line, kind, stack[-1].symbol if stack else -1, receiver))
+    return found

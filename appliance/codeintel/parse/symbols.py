@@ -98,8 +98,7 @@ class SymbolFinder:
         around = self._stack[-1] if self._stack else None
         if kind == "prototype" and not (self._header and (around is None or around.kind not in _CODE)):
             return
-        name = Name(self._text.cut(node.start_byte, node.end_byte)) if node.child_count == 0 else None
-        name = name or name_of(self._language, node, self._text)
+        name = name_of(self._language, node, self._text) if node.child_count else Name(self._text.cut(*node.byte_range))
         if name is None or (kind == "export" and name.name == "default"):
             return
         kind = self._kind(node, kind, name, around)
@@ -107,10 +106,11 @@ class SymbolFinder:
             return
         owner = self._qualified(name.prefix) if name.prefix else ""
         qualname = self._numbered(f"{owner}.{name.name}" if owner else self._qualified(name.name, kind))
-        row, start_row = node.start_point.row, whole.start_point.row
+        start_row = whole.start_point[0]
+        row = start_row if whole is node else node.start_point[0]
         doc = comment_above(self._text.lines, start_row, language=self._language)
         parent = around.symbol if around else -1
-        last = max(node.end_point.row + (node.end_point.column > 0), start_row + 1)
+        last = max(_last_line(node), start_row + 1)
         signature = self._signature(node, row, kind)
         self._opened.append(
             _Open(name.name, qualname, cast("SymbolKind", kind), start_row + 1, last, signature, doc, parent, owner)
@@ -121,9 +121,8 @@ class SymbolFinder:
     def _enter(self, node: Node, whole: Node, *, qualname: str, kind: str, symbol: int | None = None) -> None:
         if symbol is None:
             symbol = self._stack[-1].symbol if self._stack else -1
-        last = node.end_point.row + (node.end_point.column > 0)
-        parent = self._inner[-1] if self._inner else -1
-        scope = Scope(whole.start_byte, node.end_byte, whole.start_point.row + 1, last, symbol, qualname, kind, parent)
+        first, parent = whole.start_point[0] + 1, self._inner[-1] if self._inner else -1
+        scope = Scope(whole.start_byte, node.end_byte, first, _last_line(node), symbol, qualname, kind, parent)
         self._inner.append(len(self._scopes))
         self._scopes.append(scope)
         self._stack.append(scope)
@@ -204,10 +203,16 @@ def _ordered(captures: Captures) -> list[tuple[Node, str]]:
             continue
         kind = kind or "scope"
         for node in nodes:
-            key = (node.start_byte, -node.end_byte)
+            start, end = node.byte_range
+            key = (start, -end)
             if key not in best or _telling(kind) > _telling(best[key][1]):
                 best[key] = (node, kind)
     return [best[key] for key in sorted(best)]
+
+
+def _last_line(node: Node) -> int:
+    row, column = node.end_point
+    return row + (column > 0)
 
 
 def _telling(kind: str) -> int:

@@ -7,8 +7,10 @@ in code. One pass of a regular expression and one dictionary look-up a word: thi
 
 import itertools
 import re
+from collections.abc import Callable
 
 _WORD = re.compile(r"\w+")
+_APART = "".join(chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _OTHER_PART = re.compile(r"[^\W\d_]+|\d+")  # outside ASCII, capitals do not tell parts
 _VOWEL = re.compile(r"[aeiouy]")
@@ -28,21 +30,23 @@ _WHOLE = frozenset({"this", "class", "process", "access", "address", "status", "
 
 
 class _Memory(dict[str, str]):
-    """Word to tokens, worked out once for each word."""
+    """What *told* says of a word, worked out once for each word."""
+
+    def __init__(self, told: Callable[[str], str]) -> None:
+        super().__init__()
+        self._told = told
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MEMORY:
             self.clear()
-        tokens = self[word] = " ".join(_tokens_of(word))
-        return tokens
-
-
-_memory = _Memory()
+        told = self[word] = self._told(word)
+        return told
 
 
 def tokenize(text: str) -> str:
     """Return the search tokens of *text*, in order, joined by single spaces."""
-    return " ".join(filter(None, map(_memory.__getitem__, _WORD.findall(text))))
+    words = text.translate(_APART).split() if text.isascii() else _WORD.findall(text)  # the same words, sooner
+    return " ".join(filter(None, map(_memory.__getitem__, words)))
 
 
 def query_tokens(text: str) -> list[str]:
@@ -90,15 +94,19 @@ def _singular(word: str) -> str:
     return word[:-1]
 
 
-def _tokens_of(word: str) -> list[str]:
+def _tokens_of(word: str) -> str:
     if len(word) > LONGEST_WORD:
-        return []
+        return ""
     if word[0].isdigit():
-        return [word.lower()] if len(word) <= _LONGEST_NUMBER else []
+        return word.lower() if len(word) <= _LONGEST_NUMBER else ""
     parts = [part.lower() for part in (_PART if word.isascii() else _OTHER_PART).findall(word)]
     kept = [
-        stem(part) for part in parts if len(part) <= _LONGEST_PART and not (part.isdigit() and len(part) > _LONGEST_NUMBER)
+        _stems[part] for part in parts if len(part) <= _LONGEST_PART and not (len(part) > _LONGEST_NUMBER and part.isdigit())
     ]
     if len(parts) > 1 and len(kept) <= _MOST_PARTS:
         kept.append("".join(parts))
-    return kept[: _MOST_PARTS + 1]
+    return " ".join(kept[: _MOST_PARTS + 1])
+
+
+_stems = _Memory(stem)
+_memory = _Memory(_tokens_of)

@@ -217,3 +217,8 @@ def test_a_dollar_is_part_of_a_name_in_javascript_alone() -> None:
     assert [symbol.name for symbol in script.symbols] == ["$make", "$Type", "end$"]
     page = parsed("a.php", "<?php\nclass Foo { public $p = 2; }\n")
     assert [symbol.name for symbol in page.symbols] == ["Foo", "p"]
+
+
+def test_a_name_that_ends_in_operator_is_whole() -> None:
+    found = parsed("a.py", "def test_plus_operator(): pass\nclass Operator:\n    def operator(self): pass\n")
+    assert [symbol.qualname for symbol in found.symbols] == ["test_plus_operator", "Operator", "Operator.operator"]
