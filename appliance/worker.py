@@ -145,9 +145,8 @@ def worker_of(services: Services) -> Worker:
 
 
 def work(services: Services, stop: threading.Event) -> None:
-    """Work on jobs until *stop* is set, having asked first for what is missing; that is looked after every few minutes."""
+    """Work on jobs until *stop* is set, and ask for what is missing, at once and every few minutes."""
     reconcile(services, "declared", declared(services))
-    mend(services)
     keepers = [
         threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True),
         threading.Thread(target=Timetable(services).keep, args=(stop,), name="timetable", daemon=True),
@@ -238,11 +237,14 @@ def _can_embed(services: Services, *, again: bool) -> bool:
 
 
 def _keep(services: Services, stop: threading.Event) -> None:
-    while not stop.wait(_LOOK_S):
+    """Look for what is missing until *stop* is set. To open every index takes long where they are large: nobody waits."""
+    first = True
+    while first or not stop.wait(_LOOK_S):
         try:
-            mend(services, again=False)
+            mend(services, again=first)
         except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
             _log.exception("worker.look_failed")
+        first = False
 
 
 def _await_engine(services: Services, context: JobContext) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import worker
 from appliance.base import sqlite
 from appliance.errors import Cancelled, Conflict, EngineUnavailable, NotFound, StoreCorrupt
 from appliance.ids import RepoId
@@ -152,6 +153,22 @@ def test_a_damaged_index_ends_no_worker_and_is_asked_for_again(services: Service
     run(services, "index")
     assert services.generations.published(ill).info.files == 1
     assert services.registry.repo(ill).error == ""
+
+
+def test_a_worker_is_there_before_every_index_was_looked_at(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large indexes take long to open: until then it would be called failed, and the start of the appliance with it."""
+    looked, stop = threading.Event(), threading.Event()
+    monkeypatch.setattr(worker, "mend", lambda *_given, **_named: looked.wait(20))
+    working = threading.Thread(target=work, args=(services, stop))
+    working.start()
+    try:
+        until(lambda: services.jobs.absent_for() is not None)
+        assert not looked.is_set()
+    finally:
+        looked.set()
+        stop.set()
+        working.join(20)
+    assert not working.is_alive()
 
 
 def test_a_look_asks_for_what_no_engine_could_make_once_one_is_ready(services: Services, repo: RepoId) -> None:
