@@ -1,7 +1,8 @@
 """Which file a module is, and which one a Python module is, seen from the file that imports it."""
 
+import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -50,6 +51,8 @@ class Modules:
 
         A module is looked for below the importer's own folder of packages and the folders above it. Elsewhere only one in a
         package counts, and only if there is one of that name: a script that is called as a library is, is not that library.
+        For the same reason only a name with a dot counts that is one from within the packages around the importer, where a
+        script is run in a folder that is a package itself.
         """
         if name.startswith("."):
             name = self._absolute(name, importer)
@@ -58,6 +61,8 @@ class Modules:
                 return Module(number)
             if (root, name) in self._packages:
                 return Package(name)
+        if (number := next(self._beside(name, importer), None)) is not None:
+            return Module(number)
         candidates = self._elsewhere.get(name, ())
         return Module(candidates[0]) if len(candidates) == 1 else External(name)
 
@@ -71,6 +76,15 @@ class Modules:
             within = parent.name
         found = self.find(f"{within}.{name}" if within else name, importer=importer)
         return None if isinstance(found, External) or found == parent else found
+
+    def _beside(self, name: str, importer: int) -> Iterator[int]:
+        """Yield the modules that are called *name*, which has a dot, from within a package around the file *importer*."""
+        head, dot, _ = name.partition(".")
+        within = self.names[importer] if dot and head not in sys.stdlib_module_names else ""
+        while within := within.rpartition(".")[0]:
+            number = self._known.get((self._root[importer], f"{within}.{name}"))
+            if number is not None:
+                yield number
 
     def _absolute(self, name: str, importer: int) -> str:
         bare = name.lstrip(".")

@@ -16,6 +16,14 @@ PATHS = [
     "tools/run.py",
     "one/same/__init__.py",
     "two/same/__init__.py",
+    "scripts/__init__.py",
+    "scripts/run.py",
+    "scripts/lib/__init__.py",
+    "scripts/lib/work.py",
+    "scripts/lib/more.py",
+    "scripts/email/__init__.py",
+    "scripts/email/mime.py",
+    "scripts/redis.py",
 ]
 
 
@@ -31,6 +39,8 @@ PATHS = [
         ("..", "src/pkg/sub/__init__.py", "src/pkg/__init__.py"),
         ("yaml", "tools/run.py", "yaml.py"),
         ("requests", "tools/run.py", "tools/requests.py"),
+        ("lib.work", "scripts/run.py", "scripts/lib/work.py"),
+        ("lib.work", "scripts/lib/more.py", "scripts/lib/work.py"),
     ],
 )
 def test_a_module_is_found_from_where_it_is_imported(name: str, importer: str, found: str) -> None:
@@ -50,3 +60,9 @@ def test_a_folder_without_a_file_of_its_own_is_a_package() -> None:
     assert isinstance(inner, Package)
     assert modules.below(inner, "thing", importer=PATHS.index("yaml.py")) == Module(PATHS.index("space/inner/thing.py"))
     assert modules.below(Module(PATHS.index("yaml.py")), "thing", importer=0) is None
+
+
+@pytest.mark.parametrize("name", ["redis", "email.mime", "lib"])
+def test_a_package_is_no_folder_of_scripts_for_names_that_libraries_have(name: str) -> None:
+    """In Python 3 what stands beside a module is another one's only by its full name."""
+    assert Modules(PATHS).find(name, importer=PATHS.index("scripts/run.py")) == External(name)
