@@ -1,60 +1,14 @@
 """Everything that a generation holds, without the numbers that it goes by: equal for equal states."""
 
 from collections.abc import Iterable
-from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from appliance.codeintel.build.grapher import build as build_graph
-from appliance.codeintel.build.parsing import FactFinder
-from appliance.codeintel.build.pipeline import Indexer, _beside
-from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.build.staging import Staging
-from appliance.codeintel.build.writer import build
-from appliance.codeintel.parse.pool import ParserPool
-from appliance.codeintel.registry import Repo
-from appliance.codeintel.source.rules import rules_of
 from appliance.codeintel.store.generation import Generation, GenerationInfo
-from appliance.codeintel.store.graph import CallGraph
-from tests.support.indexing import IndexBench, go_on, silent
 
 Table = dict[str, object]
-
-
-def publish_whole(bench: IndexBench, repo: Repo, pool: ParserPool) -> None:
-    """Publish a first generation of *repo* as an index would, but in this process, and let patches use *pool* too."""
-    generations = bench.paths.project(repo.project).generations
-    generations.mkdir(parents=True)
-    first = whole(bench, repo, generations / "first", pool=pool)
-    with closing(bench.store(repo)) as store, closing(bench.registry.open(repo)) as source:
-        recipe = bench.indexer._recipe + _beside(source.left_out(source.snapshot(None)))
-        store.publish(first.info, folder="first", recipe=recipe)
-    bench.indexer._patcher._pools[repo.id] = pool
-
-
-def whole(bench: IndexBench, repo: Repo, folder: Path, *, graph: bool = False, pool: ParserPool | None = None) -> Generation:
-    """Build a generation of the newest state of *repo* whole, in *folder* and in this process, and publish nothing."""
-    folder.mkdir()
-    indexer: Indexer = bench.indexer
-    with closing(bench.store(repo)) as store, closing(bench.registry.open(repo)) as source:
-        snapshot = source.snapshot(repo.branch)
-        with closing(Staging(folder, project_db=store.paths.db)) as staging:
-            rules = rules_of(source, snapshot, repo.settings)
-            staging.add(indexer._listed(source, snapshot, rules, progress=silent, check=go_on))
-            recipe = indexer._facts_recipe
-            FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock, pool=pool).run(
-                progress=silent, check=go_on
-            )
-        counts = build(folder, project_db=store.paths.db, recipe=recipe, tell=_silent)
-        (folder / STAGING_NAME).unlink()
-        generation = Generation(folder, indexer._info(indexer._new_id(), repo, snapshot, counts))
-        if graph:
-            info = build_graph(folder, project_db=store.paths.db, seconds=60, tell=_silent)
-            generation = generation.with_graph(CallGraph.open(folder, info, generation.gone))
-    return generation
 
 
 def tables(generation: Generation, words: Iterable[str]) -> Table:
@@ -156,7 +110,3 @@ def _named(generation: Generation, number: int) -> str:
 def _counts(info: GenerationInfo) -> Table:
     kept = ("files", "lines", "chunks", "left_out", "encodings", "languages", "problems", "tree")
     return {name: value for name, value in msgspec.structs.asdict(info).items() if name in kept}
-
-
-def _silent(done: int, total: int) -> None:
-    """Hear of progress and do nothing."""

@@ -20,9 +20,10 @@ _SURE: Final = 50  # per cent
 def centrality(generation: sqlite3.Connection, edges: Mapping[str, Sequence[int]]) -> Floats:
     """Return for each file number of *generation* how central the file is, 1 on average, from *edges* of every kind.
 
-    *edges* has columns, as `store.adjacency` names them.
+    *edges* has columns, as `store.adjacency` names them. A file that is no more is not central at all.
     """
-    aside = np.array([row[0] for row in generation.execute("SELECT flags > 0 FROM every_file ORDER BY id")], dtype=np.bool_)
+    query = "SELECT flags > 0, id NOT IN (SELECT file FROM dead) FROM every_file ORDER BY id"
+    aside, alive = np.array(generation.execute(query).fetchall(), dtype=np.bool_).reshape(-1, 2).T
     files = _files(generation)
     target, source, sure = (np.asarray(edges[name], dtype=np.int64) for name in ("target", "source", "confidence"))
     kept = sure >= _SURE
@@ -31,7 +32,7 @@ def centrality(generation: sqlite3.Connection, edges: Mapping[str, Sequence[int]
     rows, columns, values = source[apart], target[apart], sure[kept][apart] / 100
     used = csr_matrix((values, (rows, columns)), shape=(len(aside), len(aside)))
     used.data = np.minimum(used.data, _MOST)
-    return _ranks(used.multiply(np.where(aside, _ASIDE, 1.0)[:, None]).tocsr())
+    return _ranks(used.multiply(np.where(aside, _ASIDE, 1.0)[:, None]).tocsr(), alive)
 
 
 def _files(generation: sqlite3.Connection) -> npt.NDArray[np.int64]:
@@ -42,11 +43,10 @@ def _files(generation: sqlite3.Connection) -> npt.NDArray[np.int64]:
     return files
 
 
-def _ranks(used: csr_matrix) -> Floats:
-    count = used.shape[0]
+def _ranks(used: csr_matrix, alive: npt.NDArray[np.bool_]) -> Floats:
     out = np.asarray(used.sum(axis=1)).ravel()
     onward = csr_matrix(used.multiply(1 / np.maximum(out, 1e-9)[:, None])).T.tocsr()
-    ranks = np.ones(count)
+    ranks = alive.astype(np.float64)
     for _ in range(_TURNS):
-        ranks = (1 - _DAMPING) + _DAMPING * (onward @ ranks + ranks[out == 0].sum() / max(1, count))
+        ranks = alive * ((1 - _DAMPING) + _DAMPING * (onward @ ranks + ranks[out == 0].sum() / max(1, alive.sum())))
     return ranks.astype(np.float32)

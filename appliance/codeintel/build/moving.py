@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import connect_immutable, store_errors
 from appliance.codeintel.build.growing import states
+from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
 from appliance.codeintel.store.code import CodeStore, MatrixRow
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
@@ -22,6 +23,7 @@ from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
 from appliance.errors import StoreCorrupt
 
 _ROWS: Final = 10_000
+_ENDS: Final = ("target", "source")
 _TABLES: Final = {"edges": (0, 1), "outside": (0,), "unresolved": (0,)}  # which of their columns are numbers of symbols
 _Numbers = npt.NDArray[np.int64]
 
@@ -75,15 +77,35 @@ def moved_graph(store: CodeStore, before: Generation, after: Generation) -> Grap
         for table, columns in _TABLES.items():
             for rows in _read(old, table):
                 for column in columns:
-                    numbers = np.array([row[column] for row in rows], dtype=np.int64)
-                    moved = np.where(numbers < 0, -1 - files[-1 - numbers], symbols[numbers])
+                    moved = _moved(np.array([row[column] for row in rows], dtype=np.int64), symbols, files)
                     for row, number in zip(rows, moved.tolist(), strict=True):
                         row[column] = number
                 marks = ",".join("?" * len(rows[0]))
                 new.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)  # noqa: S608 - one of three
+        packed = {row[0]: row[1] for row in old.execute("SELECT name, data FROM packed")}
+        new.executemany("INSERT INTO packed VALUES (?, ?)", _repacked(packed, symbols, files).items())
         new.execute("COMMIT")
         new.executescript(GRAPH_INDEXES)
     return msgspec.structs.replace(info, patch=after.info.patches)
+
+
+def _repacked(packed: Mapping[str, bytes], symbols: _Numbers, files: _Numbers) -> dict[str, bytes]:
+    """Return the edges as arrays and how central each file is, *packed*, under the new numbers."""
+    moved = {
+        name: _moved(np.frombuffer(packed[name], dtype=COLUMNS[name]).astype(np.int64), symbols, files) for name in _ENDS
+    }
+    ranks = np.frombuffer(packed[CENTRALITY], dtype=np.float32)
+    central = np.zeros(int(files.max(initial=-1)) + 1, dtype=np.float32)
+    central[files[files >= 0]] = ranks[files >= 0]
+    return {
+        **packed,
+        **{name: column.astype(COLUMNS[name]).tobytes() for name, column in moved.items()},
+        CENTRALITY: central.tobytes(),
+    }
+
+
+def _moved(numbers: _Numbers, symbols: _Numbers, files: _Numbers) -> _Numbers:
+    return np.where(numbers < 0, -1 - files[-1 - numbers], symbols[numbers])
 
 
 def _read(conn: sqlite3.Connection, table: str) -> Iterator[list[list[object]]]:
@@ -102,7 +124,8 @@ def _chunks(before: Generation, after: Generation) -> tuple[_Numbers, _Numbers]:
 
 
 def _files(before: Generation, after: Generation) -> _Numbers:
-    moved = np.zeros(before.files.end, dtype=np.int64)
+    """Return by number in *before* the number in *after*, -1 for what is no more."""
+    moved = np.full(before.files.end, -1, dtype=np.int64)
     for path, number in after.files.by_path.items():
         moved[before.files.by_path[path]] = number
     return moved

@@ -18,9 +18,12 @@ from appliance.codeintel.registry import Repo
 from appliance.errors import HostUnfit
 from tests.support.indexing import IndexBench, Recorder
 from tests.support.repos import commit, git, make_repo
+from tests.support.tables import tables
+from tests.support.whole import whole
 
 ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "6"))
 FILES = int(os.environ.get("SKELLIG_TEST_FILES", "300"))
+WORDS = query_tokens("value compute function value_2_3 new")
 _DEADLINE_S = 60.0
 
 
@@ -147,6 +150,7 @@ def test_killed_at_random_moments_an_index_resumes_to_the_files_of_a_clean_one_w
     assert reader.faults == []
     assert reader.seen <= {frozenset(before), frozenset(after)}
     assert bench.file_set(repo) == after
+    assert tables(bench.generation(repo), WORDS) == tables(whole(bench, repo, tmp_path / "whole"), WORDS)
     assert len(bench.folders(repo)) <= 2
 
 
@@ -173,6 +177,7 @@ def test_killed_at_random_moments_a_patch_resumes_to_the_files_of_a_clean_index_
             assert states[-1] == blobs_of(source)
     assert reader.faults == []
     assert reader.seen <= set(map(frozenset, states))
+    assert tables(bench.generation(repo), WORDS) == tables(whole(bench, repo, tmp_path / "whole"), WORDS)
     assert len(bench.folders(repo)) <= 2
 
 

@@ -18,9 +18,11 @@ from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.layers import PATCH_NAME
 from appliance.errors import StoreCorrupt
 from tests.support.embedders import FakeEmbedder
+from tests.support.held import Held
 from tests.support.indexing import IndexBench, Recorder, go_on, silent
 from tests.support.repos import commit, forge, git, make_repo
-from tests.support.tables import edges, publish_whole, tables, whole, with_vector
+from tests.support.tables import edges, tables, with_vector
+from tests.support.whole import publish_whole, whole
 
 CODE = {
     f"pkg/m{n}.py": f"from pkg import m{n + 1}\n\n\ndef run_{n}(job):\n    return m{n + 1}.run_{n + 1}(job)\n"
@@ -232,10 +234,12 @@ def test_a_worn_generation_is_built_anew_aside_and_what_changed_meanwhile_goes_o
     bench.fill(repo, embedder)
     graphs.build(repo.id, progress=silent, check=go_on)
     before = bench.generation(repo)
-    kept = tables(before, WORDS), with_vector(before), edges(before)
+    with Held(bench, repo, "", words=WORDS) as held:
+        kept = held.content()
     assert renewal.adopt(repo.id) == 1
     after = bench.generation(repo)
-    assert (tables(after, WORDS), with_vector(after), edges(after)) == kept
+    with Held(bench, repo, "", words=WORDS) as held:
+        assert held.content() == kept
     assert (after.info.patches, is_worn(after.info), renewal.is_due(repo.id)) == (1, False, False)
     embedder.texts.clear()
     assert bench.fill(repo, embedder) == 0
