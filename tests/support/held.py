@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from appliance.base.sqlite import connect_immutable
+from appliance.codeintel.build.growing import states
 from appliance.codeintel.facts import BlobFacts
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
@@ -211,19 +212,19 @@ def packed(held: Held) -> tuple[Rows, dict[str, float]]:
 
 
 def vectors(held: Held) -> dict[str, Rows]:
-    """Return the vector of each chunk, and what is known of it."""
+    """Return what is known of the vector of each chunk, and the vector where there is one."""
     row = held.store.matrix(held.folder.name)
     assert row is not None
     matrix = VectorMatrix.open(matrix_folder(held.folder, row.serial), model=row.model)
+    known = states(held.generation, matrix)
+    there = known == VectorState.PRESENT
     return {
-        path: [(int(matrix.state[chunk]), *_vector(matrix, chunk)) for chunk in _chunks(held, file)]
+        path: [
+            (int(known[n]), matrix.rows[n].tobytes() if there[n] else b"", float(matrix.scale[n]) if there[n] else 0.0)
+            for n in _chunks(held, file)
+        ]
         for file, path in held.paths.items()
     }
-
-
-def _vector(matrix: VectorMatrix, chunk: int) -> tuple[bytes, float]:
-    present = matrix.state[chunk] == VectorState.PRESENT
-    return (matrix.rows[chunk].tobytes(), float(matrix.scale[chunk])) if present else (b"", 0.0)
 
 
 def blobs(held: Held) -> dict[tuple[str, str], tuple[str, str, str, BlobFacts]]:
@@ -259,12 +260,19 @@ def _told(info: GenerationInfo | GraphInfo) -> dict[str, object]:
 
 
 def stored_vectors(held: Held) -> dict[str, object]:
-    """Return the vectors that LanceDB has of the blobs of files, by model."""
-    keys = {held.generation.vector_key(file) for file in held.paths}
+    """Return the vectors that LanceDB has of chunks that have one, by model."""
+    known = states(held.generation, None)
+    wanted = {
+        (held.generation.vector_key(file), place)
+        for file in held.paths
+        for place, chunk in enumerate(_chunks(held, file))
+        if known[chunk] == VectorState.PENDING
+    }
     found: dict[str, object] = {}
     for name in held.store.vector_tables():
         rows = lancedb.connect(str(held.store.paths.vectors)).open_table(name).to_arrow().to_pylist()
-        found[name] = {(row["key"], row["ordinal"]): (row["scale"], row["vector"]) for row in rows if row["key"] in keys}
+        places = {(row["key"], row["ordinal"]): (row["scale"], row["vector"]) for row in rows}
+        found[name] = {place: places.get(place) for place in wanted}
     return found
 
 

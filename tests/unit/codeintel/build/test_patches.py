@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.parse.tokens import query_tokens
@@ -27,6 +27,7 @@ from tests.support.tables import tables
 from tests.support.whole import publish_graphs, publish_whole, whole
 
 EXAMPLES = int(os.environ.get("SKELLIG_TEST_EDITS", "2"))
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate]  # an example takes seconds, and is short: it is not made shorter
 PATHS = ["a.py", "b.py", "lib/c.py", "lib/deep/d.py", "tests/test_e.py", "web/f.js", "n.md", "vendor/g.py", "ü.go", "a/z.py"]
 CONTENTS = [
     b"import b\n\n\ndef alpha(value):\n    return b.beta(value)\n",
@@ -232,7 +233,7 @@ def test_each_table_that_an_index_keeps_is_compared_or_it_is_said_why_not(tmp_pa
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", [Site, PlainSite])
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps)
 def test_however_files_change_a_patched_index_holds_what_one_built_whole_holds(
     kind: type[Site], steps: list[list[tuple[object, ...]]], pool: ParserPool
