@@ -73,7 +73,8 @@ def with_vector(generation: Generation) -> dict[tuple[str, int], bytes]:
     """Return the vector of every chunk that has one, by path and first line."""
     matrix, found = generation.vectors, {}
     assert matrix is not None
-    there = ~np.isnan(matrix.scores(np.ones(matrix.rows.shape[1], dtype=np.float32)))
+    every = np.arange(len(generation.chunk_file))
+    there = ~np.isnan(matrix.cosines(np.ones(matrix.rows.shape[1], dtype=np.float32), every))
     for chunk in np.flatnonzero(there).tolist():
         path = generation.files.paths[generation.chunk_file[chunk]]
         found[path, int(generation.chunk_start[chunk])] = matrix.rows[chunk].tobytes()
