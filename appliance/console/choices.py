@@ -1,22 +1,35 @@
-"""What a question or a search can be about: a project, or one repository of it."""
+"""What a question or a search can be about: a project, one repository of it, or one branch of that."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from appliance.base.paths import display
 from appliance.codeintel.registry import Project, Repo
 from appliance.codeintel.results import Scope
 from appliance.ids import ProjectId
 from appliance.services import DEFAULT_PROJECT, Services
 
+LONGEST: Final = 500  # of what is chosen, as the address has it
+MOST_BRANCHES: Final = 200  # in one select
+
+_AT: Final = "@"  # in no id
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One line of the select. ``value`` is a repository's id, a project's, or "" for the project that is meant unsaid."""
+    """One line of the select.
+
+    ``value`` is a repository's id, with `_AT` and a branch where that is not its own, a project's id, or "" for the project
+    that is meant unsaid.
+    """
 
     value: str
     label: str
     project: ProjectId
-    repo: bool
+    repo: str
     chosen: bool
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,7 @@ class Choices:
     """Every choice. A search never spans projects: with more than one, each says for itself what "all" is."""
 
     groups: tuple[Group, ...]
+    more: int = 0  # branches that are not among them
 
     @property
     def empty(self) -> bool:
@@ -55,31 +69,46 @@ def choices(services: Services, asked: str = "") -> Choices:
     used = {repo.project for repo in repos}
     shown = [project for project in projects if project.name == DEFAULT_PROJECT or project.id in used]
     shown.sort(key=lambda project: project.name != DEFAULT_PROJECT)
-    return Choices(tuple(_group(project, repos, asked=asked, alone=len(shown) == 1) for project in shown))
+    branches = [(repo, branch) for repo in repos for branch in _branches(repo, services)]
+    few = branches[:MOST_BRANCHES]
+    groups = (_group(project, repos, few, asked=asked, alone=len(shown) == 1) for project in shown)
+    return Choices(tuple(groups), len(branches) - len(few))
 
 
 def scope_of(services: Services, asked: str) -> Scope:
-    """Return the scope that *asked* names: a repository within its own project, or all of a project; raise `NotFound`."""
+    """Return the scope that *asked* names: a repository or a branch of it, or all of a project; raise `NotFound`."""
     if not asked:
         return Scope(services.registry.project(DEFAULT_PROJECT).id)
     if any(project.id == asked for project in services.registry.projects()):
         return Scope(ProjectId(asked))
-    repo = services.registry.repo(asked)
-    return Scope(repo.project, (repo.id,))
+    which, _, branch = asked.partition(_AT)
+    repo = services.registry.repo(which)
+    return Scope(repo.project, (repo.id,), (branch,) if branch else ())
 
 
-def _group(project: Project, repos: list[Repo], *, asked: str, alone: bool) -> Group:
+def _branches(repo: Repo, services: Services) -> Iterator[str]:
+    """Yield the indexed branches of *repo* beside its own that an address can name."""
+    if repo.settings.branches:
+        yield from (branch for branch in services.generations.branches(repo.id) if branch and display(branch) == branch)
+
+
+def _group(project: Project, repos: list[Repo], branches: list[tuple[Repo, str]], *, asked: str, alone: bool) -> Group:
     unsaid = project.name == DEFAULT_PROJECT
     whole = Choice(
         value="" if unsaid else project.id,
         label="All repositories" if alone else f"All of {project.name}",
         project=project.id,
-        repo=False,
+        repo="",
         chosen=asked == project.id or (unsaid and not asked),
     )
-    own = (
-        Choice(repo.id, repo.name, project.id, repo=True, chosen=asked in {repo.id, repo.name})
-        for repo in repos
-        if repo.project == project.id
-    )
-    return Group(project.name, (whole, *own))
+    return Group(project.name, (whole, *_own(project, repos, branches, asked=asked)))
+
+
+def _own(project: Project, repos: list[Repo], branches: list[tuple[Repo, str]], *, asked: str) -> Iterator[Choice]:
+    for repo in repos:
+        if repo.project == project.id:
+            yield Choice(repo.id, repo.name, project.id, repo.id, asked in {repo.id, repo.name})
+            for of, branch in branches:
+                if of.id == repo.id:
+                    value = f"{repo.id}{_AT}{branch}"
+                    yield Choice(value, f"{repo.name} at {branch}", project.id, repo.id, asked == value, branch)

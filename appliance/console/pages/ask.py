@@ -11,7 +11,7 @@ from litestar.params import QueryParameter, URLEncodedBody
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate
-from appliance.console.choices import Choices, choices, scope_of
+from appliance.console.choices import LONGEST, Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
 from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
@@ -142,7 +142,7 @@ def show(
     services: Wired,
     pages: Pages,
     q: Annotated[str, QueryParameter(max_length=LONGEST_QUESTION)] = "",
-    repo: Annotated[str, QueryParameter(max_length=100)] = "",
+    repo: Annotated[str, QueryParameter(max_length=LONGEST)] = "",
 ) -> Response[str]:
     """Show the question field; with script, ``q`` is asked at once."""
     view = AskView(question=q, choices=choices(services, repo))

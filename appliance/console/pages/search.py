@@ -9,7 +9,7 @@ from litestar import Response, get
 from litestar.params import QueryParameter
 
 from appliance.codeintel.results import Freshness, Hit, SearchResponse
-from appliance.console.choices import Choices, choices, scope_of
+from appliance.console.choices import LONGEST, Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
 from appliance.console.pages.lines import card_lines
 from appliance.console.render import Fault, Page
@@ -71,7 +71,7 @@ async def show(
     services: Wired,
     pages: Pages,
     q: Annotated[str, QueryParameter(max_length=LONGEST_QUERY)] = "",
-    repo: Annotated[str, QueryParameter(max_length=100)] = "",
+    repo: Annotated[str, QueryParameter(max_length=LONGEST)] = "",
     offset: Annotated[int, QueryParameter(ge=0, le=_LAST_OFFSET)] = 0,
 ) -> Response[str]:
     """Search when there is a query, else say how to."""

@@ -80,10 +80,10 @@ function busy(yes) {
   go.disabled = yes;
 }
 
-/** What is chosen: a repository within its own project, or all of a project. */
+/** What is chosen: a repository within its own project, perhaps at a branch, or all of a project. */
 function scope() {
-  const { project, repo: one } = repo.selectedOptions[0].dataset;
-  return one ? { project, repos: [one] } : { project };
+  const { project, repo: one, branch } = repo.selectedOptions[0].dataset;
+  return { project, ...(one && { repos: [one] }), ...(branch && { branches: [branch] }) };
 }
 
 function address(text) {

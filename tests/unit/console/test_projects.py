@@ -11,12 +11,18 @@ import pytest
 from appliance.access import cookie
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.registry import Project, Repo
+from appliance.codeintel.repo_settings import RepoSettings
+from appliance.console.choices import MOST_BRANCHES, choices
 from appliance.services import DEFAULT_PROJECT, Services
 from tests.support.appliance import Client, make_services, serving
-from tests.support.repos import make_repo
+from tests.support.repos import commit, make_repo
 
-OPTION = re.compile(r'<option value="([^"]*)" data-project="([^"]*)"(?: data-repo="([^"]*)")?( selected)?>([^<]*)</option>')
+OPTION = re.compile(
+    r'<option value="([^"]*)" data-project="([^"]*)"(?: data-repo="([^"]*)")?(?: data-branch="([^"]*)")?'
+    r"( selected)?>([^<]*)</option>"
+)
 PAGE = {"accept": "text/html"}
+BRANCH = "release/4"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         for project in (DEFAULT_PROJECT, "lab"):
             code = f'def derive_key():\n    """Derive the key of {project}."""\n    return "{project}"\n'
             source = make_repo(tmp_path_factory.mktemp(project), {f"{project}.py": code}, name="shop")
-            added = services.registry.add_repo(services.registry.project(project).id, source)
+            commit(source, {f"{project}.py": code, "four.py": "def quartet():\n    return 4\n"}, branch=BRANCH)
+            tracked = RepoSettings(branches=(BRANCH,) if project == "lab" else ())
+            added = services.registry.add_repo(services.registry.project(project).id, source, settings=tracked)
             indexer.index(added.id, progress=lambda *_: None, check=lambda: None)
         yield services
 
@@ -45,6 +53,10 @@ def project(services: Services, name: str) -> Project:
     return services.registry.project(name)
 
 
+def at_branch(services: Services) -> str:
+    return f"{repo(services, 'lab').id}@{BRANCH}"
+
+
 def repo(services: Services, name: str) -> Repo:
     return services.registry.repos(project(services, name).id)[0]
 
@@ -52,8 +64,8 @@ def repo(services: Services, name: str) -> Repo:
 def test_each_choice_of_a_page_is_found_by_search_ask_and_the_api(client: Client, services: Services) -> None:
     for page in ("/search", "/ask"):
         offered = OPTION.findall(client.get(page).text)
-        assert [label for *_, label in offered] == ["All of default", "shop", "All of lab", "shop"]
-        for value, of, one, _, _ in offered:
+        assert [label for *_, label in offered] == ["All of default", "shop", "All of lab", "shop", f"shop at {BRANCH}"]
+        for value, of, one, branch, _, _ in offered:
             name = next(known.name for known in services.registry.projects() if known.id == of)
             found = client.get("/search", params={"q": "derive_key", "repo": value})
             assert found.status_code == 200
@@ -61,15 +73,49 @@ def test_each_choice_of_a_page_is_found_by_search_ask_and_the_api(client: Client
             asked = client.post("/ask", data={"question": "Where is derive_key defined?", "repo": value})
             assert asked.status_code == 200
             assert f'<b data-slot="name">{name}.py</b>' in asked.text
-            body = {"question": "Where is derive_key defined?", "project": of} | ({"repos": [one]} if one else {})
+            body = {"question": "Where is derive_key defined?", "project": of}
+            body |= ({"repos": [one]} if one else {}) | ({"branches": [branch]} if branch else {})
             answer = json.loads(client.post("/api/v1/ask", json=body, headers={"accept": "application/json"}).text)
             assert {each["path"] for each in answer["evidence"]} == {f"{name}.py"}
 
 
+def test_what_stands_on_a_branch_alone_is_found_where_that_is_chosen(client: Client, services: Services) -> None:
+    for value, there in ((repo(services, "lab").id, False), (at_branch(services), True)):
+        found = client.get("/search", params={"q": "symbol:quartet", "repo": value})
+        assert ("four.py" in found.text) == there
+        asked = client.post("/ask", data={"question": "Where is quartet defined?", "repo": value})
+        assert ('<b data-slot="name">four.py</b>' in asked.text) == there
+    gone = client.get("/search", params={"q": "x", "repo": f"{repo(services, 'lab').id}@gone"})
+    assert (gone.status_code, "No branch gone is indexed" in gone.text) == (404, True)
+
+
+@pytest.mark.parametrize("branch", ["\u202egnp", "\udcff", "a\x1b"])
+def test_a_branch_whose_name_no_page_can_show_is_not_offered(
+    services: Services, monkeypatch: pytest.MonkeyPatch, branch: str
+) -> None:
+    """It would break the page, or pose as another; a pattern of `branch:` reaches it."""
+    monkeypatch.setattr(type(services.generations), "branches", lambda *_given: ["", branch, "fine"])
+    labels = [one.label for group in choices(services).groups for one in group.choices if one.branch]
+    assert labels == ["shop at fine"]
+
+
+def test_more_branches_than_a_page_has_room_for_are_counted(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(services.generations), "branches", lambda *_given: [f"b{n}" for n in range(MOST_BRANCHES + 3)])
+    offered = choices(services)
+    assert sum(bool(one.branch) for group in offered.groups for one in group.choices) == MOST_BRANCHES
+    assert offered.more == 3
+
+
 @pytest.mark.parametrize("page", ["/ask?repo={}", "/search?repo={}"])
 def test_what_was_chosen_stays_chosen(client: Client, services: Services, page: str) -> None:
-    for value in ("", repo(services, "default").id, project(services, "lab").id, repo(services, "lab").id):
-        chosen = [found[0] for found in OPTION.findall(client.get(page.format(value)).text) if found[3]]
+    for value in (
+        "",
+        repo(services, "default").id,
+        project(services, "lab").id,
+        repo(services, "lab").id,
+        at_branch(services),
+    ):
+        chosen = [found[0] for found in OPTION.findall(client.get(page.format(value)).text) if found[4]]
         assert chosen == [value]
 
 
