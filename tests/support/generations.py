@@ -8,11 +8,11 @@ from appliance.base.paths import DataPaths
 from appliance.base.sqlite import connect
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.writer import build
-from appliance.codeintel.facts import BlobFacts, Chunk, Symbol
+from appliance.codeintel.facts import BlobFacts, Chunk, Symbol, pack_facts
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.registry import MIGRATIONS
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
-from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
+from appliance.codeintel.store.code import BlobRow, CodeStore
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.ids import BlobId, CommitId, GenerationId, RepoId, new_id
 
@@ -29,7 +29,7 @@ def facts_of(text: str, *names: str, language: str = "python") -> BlobFacts:
 
 def blob_of(facts: BlobFacts) -> BlobId:
     """Return a made-up blob id: the same for the same facts."""
-    return BlobId(hashlib.sha1(pack_facts(facts), usedforsecurity=False).hexdigest())
+    return BlobId(hashlib.sha1(pack_facts(facts).facts, usedforsecurity=False).hexdigest())
 
 
 def publish(
@@ -50,7 +50,9 @@ def publish(
         Listed(Entry(path, blob_of(facts), 1, "100644"), facts.language, (flags or {}).get(path, FileFlags.NONE))
         for path, facts in sorted(files.items())
     ]
-    store.put([BlobRow(item.entry.blob, item.hint, pack_facts(files[item.entry.path])) for item in listed], recipe=RECIPE)
+    store.put(
+        [BlobRow(item.entry.blob, item.hint, pack_facts(files[item.entry.path]).facts) for item in listed], recipe=RECIPE
+    )
     staging = Staging(folder, project_db=store.paths.db)
     staging.add([*listed, *left_out])
     staging.close()

@@ -12,9 +12,8 @@ from typing import Final
 import msgspec
 
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.facts import BlobFacts, Symbol
+from appliance.codeintel.facts import Searched, Symbol, unpack_facts
 from appliance.codeintel.parse.tokens import tokenize
-from appliance.codeintel.store.code import unpack_facts
 from appliance.codeintel.store.lexical import LexicalDoc
 from appliance.codeintel.store.schema import ARRAYS
 from appliance.errors import StoreCorrupt
@@ -107,7 +106,7 @@ class Assembly:
             if reason:
                 self._leave_out(path, reason, detail)
             else:
-                yield from self._file(path, (blob, hint, flags), unpack_facts(packed))
+                yield from self._file(path, (blob, hint, flags), unpack_facts(packed, Searched))
         self._flush_symbols()
         self.arrays["defines_start"].append(len(self.arrays["defines"]))
         self._tell(self._entries, self._entries)
@@ -136,7 +135,7 @@ class Assembly:
         self._left_out[reason] += 1
         self._db.execute("INSERT INTO left_out VALUES (?, ?, ?, ?, ?)", (number, path, reason, detail, beside))
 
-    def _file(self, path: bytes, listed: tuple[str, str, int], facts: BlobFacts) -> Iterator[LexicalDoc]:
+    def _file(self, path: bytes, listed: tuple[str, str, int], facts: Searched) -> Iterator[LexicalDoc]:
         blob, hint, flags = listed
         number, first_symbol = self._start.file + self._files, self._start.symbol + self._symbol_count
         first_chunk = self._start.chunk + len(self.arrays["chunk_file"])
@@ -166,7 +165,7 @@ class Assembly:
                 doc=tokenize(" ".join(s.doc for s in defined)),
             )
 
-    def _count(self, facts: BlobFacts) -> None:
+    def _count(self, facts: Searched) -> None:
         self._files += 1
         self._lines += facts.lines
         self._problems += bool(facts.problem)

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
-import msgspec
-
 from appliance.base.clock import Clock
 from appliance.codeintel.build.staging import Missing, Staging
 from appliance.codeintel.facts import UNSURE, BlobTask
@@ -15,8 +13,8 @@ from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.source.base import Examined, Source
 from appliance.codeintel.source.filters import judge_content
-from appliance.codeintel.source.secrets import Secret, policy_of
-from appliance.codeintel.store.code import BlobRow, CodeStore, pack_facts
+from appliance.codeintel.source.secrets import policy_of
+from appliance.codeintel.store.code import BlobRow, CodeStore
 from appliance.config import Index
 from appliance.ids import BlobId
 
@@ -64,7 +62,7 @@ class FactFinder:
         self._clock = clock
         self._pool = pool
         self._rows: list[BlobRow] = []
-        self._waiting: dict[BlobId, tuple[str, tuple[Secret, ...]]] = {}  # handed to the pool: hint, and secrets
+        self._waiting: dict[BlobId, str] = {}  # handed to the pool, and the hint of each
         self._unreadable: list[BlobId] = []
 
     def run(self, *, progress: Progress, check: Check) -> int:
@@ -91,11 +89,9 @@ class FactFinder:
 
     def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
         progress("parse", tally.done, total)
-        for blob, facts in pool.map(self._tasks()):
-            unsure = self._trying if facts.problem in UNSURE else ""
-            hint, secrets = self._waiting.pop(blob)
-            packed = pack_facts(msgspec.structs.replace(facts, secrets=secrets) if secrets else facts)
-            self._rows.append(BlobRow(blob, hint, packed, unsure=unsure))
+        for blob, packed in pool.map(self._tasks()):
+            unsure = self._trying if packed.problem in UNSURE else ""
+            self._rows.append(BlobRow(blob, self._waiting.pop(blob), packed.facts, unsure=unsure))
             tally.parsed += 1
             tally.done += 1
             if len(self._rows) >= _COMMIT_ROWS or self._clock.monotonic() - tally.last_commit >= _COMMIT_S:
@@ -124,8 +120,8 @@ class FactFinder:
         if refusal is not None:
             self._rows.append(BlobRow(item.blob, item.hint, reason=refusal.reason, detail=refusal.detail))
             return None
-        self._waiting[item.blob] = item.hint, found.secrets
-        return BlobTask(item.blob, item.path, found.content)
+        self._waiting[item.blob] = item.hint
+        return BlobTask(item.blob, item.path, found.content, found.secrets)
 
     def _commit(self) -> None:
         if self._rows:

@@ -27,11 +27,11 @@ def facts(task: BlobTask) -> BlobFacts:
     text = SourceText(decoded.text)
     language = language_of(task.path, text.source[:LOOKED_AT])
     if language not in LANGUAGES:
-        return _by_lines(text, decoded.encoding, language, problem="")
+        return _by_lines(task, text, decoded.encoding, language)
     try:
         captures = grammar(language).captures(text.source)
     except MalformedContent:
-        return _by_lines(text, decoded.encoding, language, problem="parse-nest")
+        return _by_lines(task, text, decoded.encoding, language, problem="parse-nest")
     found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
     spans = [
         Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)
@@ -46,6 +46,7 @@ def facts(task: BlobTask) -> BlobFacts:
         references=tuple(references(language, captures, text, found.scopes)),
         imports=tuple(imports(language, captures, text)),
         chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes]),
+        secrets=task.secrets,
     )
 
 
@@ -54,10 +55,10 @@ def facts_by_lines(task: BlobTask, *, problem: str) -> BlobFacts:
     decoded = decode(task.content)
     text = SourceText(decoded.text)
     language = language_of(task.path, text.source[:LOOKED_AT])
-    return _by_lines(text, decoded.encoding, language, problem=problem)
+    return _by_lines(task, text, decoded.encoding, language, problem=problem)
 
 
-def _by_lines(text: SourceText, encoding: Encoding, language: str, *, problem: str) -> BlobFacts:
+def _by_lines(task: BlobTask, text: SourceText, encoding: Encoding, language: str, *, problem: str = "") -> BlobFacts:
     symbols = headings(text.lines) if language == MARKDOWN else []
     spans = [Span(each.start_line, each.end_line, each.start_line, each.parent) for each in symbols]
     pieces = cut(text.lines, spans, head=0, shape=TEXT)
@@ -68,6 +69,7 @@ def _by_lines(text: SourceText, encoding: Encoding, language: str, *, problem: s
         symbols=tuple(symbols),
         chunks=_chunks(pieces, text, symbols, owners=range(len(symbols))),
         problem=problem,
+        secrets=task.secrets,
     )
 
 

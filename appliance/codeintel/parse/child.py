@@ -4,6 +4,7 @@ It sets its own limits before the first foreign byte: memory, processor time for
 Whatever one file does to it, the pool notes that and starts another.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from appliance.codeintel.parse.frames import READY, Work, decode_batch, encode_f
 from appliance.ids import BlobId
 
 _NICENESS = 5
+_RARELY = 200_000  # objects made before their cycles are looked for: the facts of a file are many, and have none
 
 
 def main(arguments: list[str]) -> None:
@@ -25,6 +27,7 @@ def main(arguments: list[str]) -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # nothing but frames may reach the pool
     ChildLimits(memory=memory, file_size=0).apply()
+    gc.set_threshold(_RARELY)
     out.write(frame(READY))
     while (body := read_frame(sys.stdin.buffer.read)) is not None:
         for work in decode_batch(body):
@@ -36,7 +39,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _answer(work: Work) -> bytes:
-    task = BlobTask(BlobId(work.blob), os.fsdecode(work.path), work.content)
+    task = BlobTask(BlobId(work.blob), os.fsdecode(work.path), work.content, work.secrets)
     if work.flow:
         return b"" if work.problem else flow(task)
     return encode_facts(facts_by_lines(task, problem=work.problem) if work.problem else facts(task))

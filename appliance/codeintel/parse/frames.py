@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.facts import BlobFacts, BlobTask, Packed, pack_facts
 
 LENGTH: Final = struct.Struct("<I")
 READY: Final = b"\x00ready"
@@ -23,6 +23,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
     blob: str
     path: bytes
     content: bytes
+    secrets: tuple[tuple[int, str], ...] = ()
     problem: str = ""
     deaths: int = 0
     flow: bool = False
@@ -30,18 +31,18 @@ class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @classmethod
     def of(cls, task: BlobTask, *, flow: bool) -> "Work":
         """Return *task* ready to travel."""
-        return cls(task.blob, os.fsencode(task.path), task.content, flow=flow)
+        return cls(task.blob, os.fsencode(task.path), task.content, task.secrets, flow=flow)
 
     def after_death(self, problem: str) -> "Work":
         """Return what to do next: once more, because a process may die of something else, and then by lines."""
         deaths = self.deaths + 1
         again = deaths < 2 and problem != "parse-timeout"
-        return Work(self.blob, self.path, self.content, "" if again else problem, deaths, self.flow)
+        return msgspec.structs.replace(self, problem="" if again else problem, deaths=deaths)
 
 
 _encoder = msgspec.msgpack.Encoder()
 _work = msgspec.msgpack.Decoder(list[Work])
-_facts = msgspec.msgpack.Decoder(BlobFacts)
+_packed = msgspec.msgpack.Decoder(Packed)
 
 
 def frame(body: bytes) -> bytes:
@@ -60,13 +61,13 @@ def decode_batch(body: bytes) -> list[Work]:
 
 
 def encode_facts(facts: BlobFacts) -> bytes:
-    """Return a child's answer to one task."""
-    return _encoder.encode(facts)
+    """Return a child's answer to one task: packed where there are most processes to do it."""
+    return _encoder.encode(pack_facts(facts))
 
 
-def decode_facts(body: bytes) -> BlobFacts:
-    """Return a child's answer to one task."""
-    return _facts.decode(body)
+def decode_packed(body: bytes) -> Packed:
+    """Return what `encode_facts` packed."""
+    return _packed.decode(body)
 
 
 def read_frame(read: Callable[[int], bytes]) -> bytes | None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from appliance.base import proc
-from appliance.codeintel.facts import BlobFacts, BlobTask
-from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_facts, encode_batch
+from appliance.codeintel.facts import BlobFacts, BlobTask, Packed, pack_facts
+from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_packed, encode_batch
 from appliance.codeintel.parse.grammars import WHEELS
 from appliance.config import Index
 from appliance.errors import HostUnfit
@@ -29,9 +29,8 @@ _PATIENCE = 10  # times the processor seconds that it may take: others may have 
 _BATCH_BYTES = 400_000
 _BATCH_TASKS = 100
 _PIPE: Final = 1 << 20
-_NOTHING = BlobFacts(language="text", encoding="utf-8", lines=0, problem="parse-crash")
 
-_Answer = tuple[BlobId, bytes | None]  # None: nobody could say anything
+_Answer = tuple[Work, bytes | None]  # None: nobody could say anything
 
 
 class ParserPool:
@@ -45,22 +44,22 @@ class ParserPool:
         self._idle = [_Child(limits, interpreter) for _ in range(workers)]
         self._all = tuple(self._idle)
 
-    def map(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, BlobFacts]]:
-        """Yield the facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
+    def map(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, Packed]]:
+        """Yield the packed facts of each of *tasks*, in no promised order, reading *tasks* only as far as there is room.
 
         A child that dies or overruns costs only the file that it was at: that one is tried once more unless it took too
         long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout". So the worst of files costs
         the processor seconds of the limits twice, and the start of two processes.
         """
         with contextlib.closing(self._answers(Work.of(task, flow=False) for task in tasks)) as answers:
-            for blob, answer in answers:
-                yield blob, _NOTHING if answer is None else decode_facts(answer)
+            for work, answer in answers:
+                yield BlobId(work.blob), _nothing(work) if answer is None else decode_packed(answer)
 
     def flows(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, bytes]]:
         """Yield the packed flow of each of *tasks* as `map` does facts; nothing for one that a child died of."""
         with contextlib.closing(self._answers(Work.of(task, flow=True) for task in tasks)) as answers:
-            for blob, answer in answers:
-                yield blob, answer or b""
+            for work, answer in answers:
+                yield BlobId(work.blob), answer or b""
 
     def _answers(self, work: Iterable[Work]) -> Generator[_Answer, None, None]:
         source = iter(work)
@@ -95,6 +94,10 @@ class ParserPool:
         """End the processes."""
         for child in self._all:
             child.end()
+
+
+def _nothing(work: Work) -> Packed:
+    return pack_facts(BlobFacts(language="text", encoding="utf-8", lines=0, problem="parse-crash", secrets=work.secrets))
 
 
 def _batch(source: Iterator[Work], again: deque[Work]) -> list[Work]:
@@ -162,7 +165,7 @@ class _Child:
         first, *rest = self._at
         self._at.clear()
         if first.problem and first.deaths > 2:  # not even by lines
-            return [*results, (BlobId(first.blob), None)], rest
+            return [*results, (first, None)], rest
         return results, [first.after_death(first.problem or problem), *rest]
 
     def end(self) -> None:
@@ -219,7 +222,7 @@ class _Child:
                 return
             body = bytes(self._buffer[LENGTH.size : LENGTH.size + size])
             del self._buffer[: LENGTH.size + size]
-            yield BlobId(self._at.popleft().blob), body
+            yield self._at.popleft(), body
 
     def _bury(self) -> str:
         """End a process that died or overran and return the problem that this is for the file it was at."""

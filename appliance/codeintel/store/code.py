@@ -5,7 +5,6 @@ The branch "" is a repo's own: the one that readers get who name none.
 
 import shutil
 import sqlite3
-import zlib
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -16,19 +15,14 @@ import msgspec
 from appliance.base.durable import make_directory, sync_filesystem, sync_own
 from appliance.base.paths import ProjectPaths
 from appliance.base.sqlite import Guarded, connect
-from appliance.codeintel.facts import BlobFacts, Mentions
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.graph import GraphInfo
 from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 from appliance.ids import BlobId, GenerationId, RepoId
 
-_ENCODER = msgspec.msgpack.Encoder()
-_FACTS = msgspec.msgpack.Decoder(BlobFacts)
-_MENTIONS = msgspec.msgpack.Decoder(Mentions)
 MOST_TRIES: Final = 3  # for a file whose parser died or took too long
 _WORTH_A_TRY: Final = "FROM unsure WHERE tries < ? OR limits <> ?"
-_ZLIB_LEVEL = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +69,6 @@ class MatrixRow:
     embedded: int
     skipped: int
     failed: int
-
-
-def pack_facts(facts: BlobFacts) -> bytes:
-    """Return *facts* as they are cached."""
-    return zlib.compress(_ENCODER.encode(facts), _ZLIB_LEVEL)
-
-
-def unpack_facts(packed: bytes) -> BlobFacts:
-    """Return what `pack_facts` packed; raise `StoreCorrupt`."""
-    try:
-        return _FACTS.decode(zlib.decompress(packed))
-    except (zlib.error, msgspec.DecodeError) as exc:
-        raise _unreadable() from exc
-
-
-def unpack_mentions(packed: bytes) -> Mentions:
-    """Return what `pack_facts` packed, as far as it says what a file mentions; raise `StoreCorrupt`."""
-    try:
-        return _MENTIONS.decode(zlib.decompress(packed))
-    except (zlib.error, msgspec.DecodeError) as exc:
-        raise _unreadable() from exc
-
-
-def _unreadable() -> StoreCorrupt:
-    return StoreCorrupt(
-        "Cached facts of a file cannot be read.",
-        remedy="Delete the project's project.db and index its repositories again.",
-    )
 
 
 class CodeStore:

@@ -8,9 +8,8 @@ from typing import Final
 import msgspec
 
 from appliance.base.sqlite import Guarded, connect
-from appliance.codeintel.facts import Mentions
+from appliance.codeintel.facts import Mentions, unpack_facts
 from appliance.codeintel.flow import FLOW_VERSION, Flow, unpack_flow
-from appliance.codeintel.store.code import unpack_mentions
 from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
 
@@ -65,7 +64,7 @@ class FlowStore:
         """Return what a blob mentions, None where its facts are not known; raise `StoreCorrupt` if they are damaged."""
         with self._db.read() as conn:
             row = conn.execute("SELECT facts FROM blobs WHERE blob = ? AND hint = ? AND reason = ''", key).fetchone()
-        return None if row is None else unpack_mentions(row[0])
+        return None if row is None else unpack_facts(row[0], Mentions)
 
     def forget(self, *, used: Iterable[Key]) -> None:
         """Forget, and overwrite, the flows of all but the *used* blobs."""

@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.facts import BlobFacts, BlobTask, unpack_facts
 from appliance.codeintel.flow import unpack_flow
 from appliance.codeintel.parse.blob import facts
 from appliance.codeintel.parse.flow.blob import flow
@@ -38,13 +38,18 @@ def task(name: str, content: bytes = b"def f():\n    return g()\n") -> BlobTask:
     return BlobTask(BlobId(name), f"{name}.py" if "." not in name else name, content)
 
 
+def parsed(pool: ParserPool, tasks: Iterable[BlobTask]) -> dict[BlobId, BlobFacts]:
+    return {blob: unpack_facts(found.facts, BlobFacts) for blob, found in pool.map(tasks)}
+
+
 def problems(results: dict[BlobId, BlobFacts]) -> dict[str, str]:
     return {blob: found.problem for blob, found in results.items() if found.problem}
 
 
 def test_facts_are_the_same_as_without_a_pool(pools: Callable[..., ParserPool]) -> None:
     tasks = [task(f"t{n}", f"def f{n}(): pass\n".encode() * n) for n in range(250)]
-    assert dict(pools(2).map(tasks)) == {each.blob: facts(each) for each in tasks}
+    tasks.append(BlobTask(BlobId("hidden"), "a.txt", b"key: ****\n", ((1, "token"),)))
+    assert parsed(pools(2), tasks) == {each.blob: facts(each) for each in tasks}
 
 
 def test_flows_come_as_without_a_pool_and_nothing_for_what_is_not_followed(pools: Callable[..., ParserPool]) -> None:
@@ -72,7 +77,7 @@ def test_a_pool_serves_again_and_again_and_empty_work_too(pools: Callable[..., P
 
 def test_paths_of_any_bytes_travel(pools: Callable[..., ParserPool]) -> None:
     path = os.fsdecode(b"\xff\n.py")
-    ((_, found),) = pools().map([BlobTask(BlobId("x"), path, b"def f(): pass\n")])
+    (found,) = parsed(pools(), [BlobTask(BlobId("x"), path, b"def f(): pass\n")]).values()
     assert found.language == "python"
 
 
@@ -84,7 +89,7 @@ def test_no_process_starts_before_there_is_work(pools: Callable[..., ParserPool]
 
 def test_a_file_that_takes_too_long_costs_only_itself(pools: Callable[..., ParserPool]) -> None:
     tasks = [task("a"), task("slow.cs", SLOW), task("b"), task("c")]
-    results = dict(pools(parse_seconds=0.5).map(tasks))
+    results = parsed(pools(parse_seconds=0.5), tasks)
     assert set(results) == {"a", "slow.cs", "b", "c"}
     assert problems(results) == {"slow.cs": "parse-timeout"}
     assert results[BlobId("slow.cs")].language == "csharp"
@@ -93,7 +98,7 @@ def test_a_file_that_takes_too_long_costs_only_itself(pools: Callable[..., Parse
 
 def test_a_file_that_takes_too_much_memory_costs_only_itself(pools: Callable[..., ParserPool]) -> None:
     tasks = [task("a"), task("fat.cs", b"a<" * 400_000), task("b")]
-    results = dict(pools(worker_memory=200_000_000, parse_seconds=30).map(tasks))
+    results = parsed(pools(worker_memory=200_000_000, parse_seconds=30), tasks)
     assert set(results) == {"a", "fat.cs", "b"}
     assert problems(results) == {"fat.cs": "parse-crash"}
 
@@ -102,7 +107,7 @@ def test_a_killed_process_loses_no_file(pools: Callable[..., ParserPool]) -> Non
     tasks = [task(f"t{n}") for n in range(400)]
     results: dict[BlobId, BlobFacts] = {}
     for blob, found in pools(2).map(tasks):
-        results[blob] = found
+        results[blob] = unpack_facts(found.facts, BlobFacts)
         if len(results) == 1:
             for child in psutil.Process().children():
                 child.send_signal(signal.SIGKILL)

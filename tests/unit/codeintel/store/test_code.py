@@ -8,7 +8,8 @@ import pytest
 
 from appliance.base.paths import ProjectPaths
 from appliance.base.sqlite import connect
-from appliance.codeintel.store.code import CodeStore, MatrixRow, pack_facts, unpack_facts
+from appliance.codeintel.facts import BlobFacts, pack_facts, unpack_facts
+from appliance.codeintel.store.code import CodeStore, MatrixRow
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.schema import PROJECT
 from appliance.errors import StoreCorrupt
@@ -49,14 +50,14 @@ def test_what_an_older_version_published_is_what_readers_get_who_name_no_branch(
 
 def test_facts_come_back_as_they_were() -> None:
     facts = facts_of("def f(): ...", "f")
-    assert unpack_facts(pack_facts(facts)) == facts
+    assert unpack_facts(pack_facts(facts).facts, BlobFacts) == facts
 
 
 def test_rotten_facts_are_called_corrupt() -> None:
-    packed = bytearray(pack_facts(facts_of("x" * 500)))
+    packed = bytearray(pack_facts(facts_of("x" * 500)).facts)
     packed[20] ^= 0xFF
     with pytest.raises(StoreCorrupt):
-        unpack_facts(bytes(packed))
+        unpack_facts(bytes(packed), BlobFacts)
 
 
 def test_nothing_is_published_before_the_first_generation(store: CodeStore) -> None:
