@@ -15,7 +15,7 @@ import re2
 
 from appliance.config import Index
 
-SECRETS_VERSION: Final = 1
+SECRETS_VERSION: Final = 2
 """Raise it when other secrets are found: whatever was kept of files with secrets is made anew."""
 
 _STAR: Final = b"*"
@@ -35,6 +35,8 @@ _FORMS: Final = (
     ("gitlab-token", rb"\bgl(?:pat|rt|dt|ptt|soat|cbt|ft|imt|agent)-[A-Za-z0-9_-]{20,}"),
     ("slack-token", rb"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
     ("slack-token", rb"hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}"),
+    ("webhook", rb"discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/[\w-]{60,}"),
+    ("appliance-key", rb"\bskellig_[\w-]{43}"),
     ("stripe-key", rb"\b(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}"),
     ("google-key", rb"\bAIza[0-9A-Za-z_-]{35}|\bGOCSPX-[0-9A-Za-z_-]{28}|\bya29\.[0-9A-Za-z_-]{30,}"),
     (
@@ -43,29 +45,40 @@ _FORMS: Final = (
     ),
     ("package-token", rb"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|\brubygems_[a-f0-9]{48}\b"),
     ("mail-key", rb"\bSG\.[\w-]{22}\.[\w-]{43}\b|\bkey-[0-9a-f]{32}\b|\bxkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}\b"),
-    ("cloud-token", rb"\bdo[oprt]_v1_[a-f0-9]{64}\b|\bhv[sb]\.[A-Za-z0-9_-]{24,}|\bdapi[a-f0-9]{32}\b"),
+    ("cloud-token", rb"\bdo[oprt]_v1_[a-f0-9]{64}\b|\bhv[sb]\.[A-Za-z0-9_-]{24,}|\bdapi[a-f0-9]{32}\b|\bSK[0-9a-f]{32}\b"),
     ("shop-token", rb"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
     ("azure-key", rb"(?i:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,88}={0,2}"),
     ("telegram-token", rb"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b"),
     ("age-key", rb"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b"),
     ("jwt", rb"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{8,}"),
 )
-_NAME: Final = rb"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|private|auth)[_-]?key|credentials?)[\w.-]{0,24}"
+_WORD: Final = rb"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|private|auth)[_-]?key|credentials?)"
+_NAME: Final = _WORD + rb"[\w.-]{0,24}"
 _BESIDE: Final = rb"(?i:server|data source|host|user id|uid|username|database)\s?="
-_IN_ADDRESS: Final = rb"://[^\s:@/\"'<>]{0,64}:([^\s@/\"'<>]{3,})@[\w\[]"
+_LOGIN: Final = (  # a login among the arguments of a command
+    rb"(?:\s(?:-u|--user)\s{1,4}[\"']?[\w.@-]{1,64}:|\b(?:sshpass|login|mysql(?:dump|admin)?)\s(?:[^\n|;&]{0,80}\s)?-p\s?)([^\s\"'$:-][^\s\"']{7,})"
+)
 # Where what stands before a value says that it is a secret: a name, the value in quotes or, as settings have it, without; an
 # address; a header; a connection string. The one group of each is the value.
 _QUOTED, _BARE = "password-or-token", "password-or-token in settings"
 _NAMED: Final = (
-    (_QUOTED, _NAME + rb"[\"']?\]?\s{0,4}(?::=|=>|[:=])\s{0,4}[bru]?[\"']([^\"'\s]{6,})[\"']"),
+    (_QUOTED, _NAME + rb"[\"']?\]?\s{0,4}(?::=|=>|[:=])\s{0,4}[bru]?[\"'`]([^\"'`\s]{6,})[\"'`]"),
+    (_QUOTED, rb"(?:[?&]|\s--)[\w.-]{0,40}" + _WORD + rb"[= ]([^\s\"'`&<>(){},;]{8,})"),
+    (
+        _QUOTED,
+        rb"(?:<[\w:.-]{0,40}" + _NAME + rb">|(?i:set|with)\w{0,20}" + _WORD + rb"\([\"'])([^\"'<>\s]{8,})(?:</|[\"']\))",
+    ),
+    (_QUOTED, _LOGIN),
     (
         _BARE,
-        rb"(?m:^)\s{0,40}(?:export\s|-\s)?[\w.-]{0,40}" + _NAME + rb"\s{0,4}[:=]\s{0,4}([\w+/~-]{20,}={0,2})\s{0,4}(?m:$)",
+        rb"(?m:^)\s{0,40}(?:export\s|-\s|ENV\s|ARG\s)?[\w.-]{0,40}"
+        + _NAME
+        + rb"(?:\s{0,4}[:=]\s{0,4}|\s)([\w+/~-]{20,}={0,2})\s{0,4}(?m:$)",
     ),
-    ("password-in-address", rb"\b[A-Za-z][A-Za-z0-9+.-]{1,20}" + _IN_ADDRESS),
+    ("password-in-address", rb"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:@/\"'<>]{0,64}:([^\s@/\"'<>]{3,})@[\w\[]"),
     (
         "authorization",
-        rb"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?i:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/-]{16,}={0,2})",
+        rb"(?i:authorization)[\"']?\]?\s{0,4}[:=,]\s{0,4}[\"'`]?(?i:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/-]{16,}={0,2})",
     ),
     ("connection-string", _BESIDE + rb"[^;\"'\n]+;(?:[^\"'\n]*;)?\s?(?i:password|pwd)\s?=\s?([^;\"'\s]{4,})"),
     ("connection-string", rb"(?i:password|pwd)\s?=\s?([^;\"'\s]{4,});[^\"'\n]*" + _BESIDE),
@@ -233,16 +246,15 @@ def _compiled(form: bytes) -> "re2._Regexp":
     return re2.compile(form, options)
 
 
+def _loose(form: bytes) -> bytes:
+    """Return a form that fits all that *form* does: to count is most of an automaton, and here nothing needs it."""
+    return re.sub(rb"\{1,\d+\}", b"+", re.sub(rb"\{0,\d+\}", b"*", form))
+
+
 _EACH_FORM: Final = tuple((kind, _compiled(form)) for kind, form in _FORMS)
 _FORM: Final = _compiled(b"|".join(b"(?:%s)" % form for _, form in _FORMS))
 _EACH_NAMED: Final = tuple((kind, _compiled(form)) for kind, form in _NAMED)
 _KEY: Final = _compiled(_BEGIN)
-# Without what stands before `_IN_ADDRESS`: it would be most of the automaton.
-_ANY: Final = _compiled(
-    b"|".join(
-        b"(?:%s)" % (_IN_ADDRESS if form.endswith(_IN_ADDRESS) else form)
-        for form in [*(form for _, form in (*_FORMS, *_NAMED)), _BEGIN]
-    )
-)
+_ANY: Final = _compiled(b"|".join(b"(?:%s)" % _loose(form) for form in [*(form for _, form in (*_FORMS, *_NAMED)), _BEGIN]))
 _KEY_LINE: Final = _compiled(rb"[A-Za-z0-9+/]{24}")
 _KEY_BODY: Final = _compiled(rb"(?:[\s\"'+,\\A-Za-z0-9/=:.-]*\n)*[\s\"'+,\\A-Za-z0-9/=]*")
