@@ -22,7 +22,7 @@ from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors, tidy_renewed
-from appliance.codeintel.build.verbatim import keep_text
+from appliance.codeintel.build.verbatim import write_texts
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.languages import PARSER_VERSION
 from appliance.codeintel.registry import Registry, Repo
@@ -279,13 +279,19 @@ class Indexer:
                 clock=self._clock,
             ).run(progress=progress, check=check)
             _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
+            blobs = staging.blobs(recipe=self._facts_recipe)
         said = running.run(
-            _WRITER, str(store.paths.db), self._facts_recipe, folder=folder, phase="index", progress=progress, check=check
+            _WRITER,
+            str(store.paths.db),
+            self._facts_recipe,
+            folder=folder,
+            phase="index",
+            progress=progress,
+            check=check,
+            beside=partial(write_texts, folder, blobs, source, progress=progress, check=check),
         )
-        counts = _held(said.counts, listed=kept + left_out)
-        keep_text(folder, source, progress=progress, check=check)
         (folder / STAGING_NAME).unlink()
-        return counts
+        return _held(said.counts, listed=kept + left_out)
 
     def _listed(
         self, source: Source, snapshot: Snapshot, rules: Rules, *, progress: Progress, check: Check

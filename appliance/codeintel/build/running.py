@@ -36,14 +36,23 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True):
 _DECODER: Final = msgspec.json.Decoder(Said)
 
 
-def run(module: str, *arguments: str, folder: Path, phase: str, progress: Progress, check: Check) -> Said:
-    """Run *module*, which works in *folder*, to its end and return the last that it says.
+def run(
+    module: str,
+    *arguments: str,
+    folder: Path,
+    phase: str,
+    progress: Progress,
+    check: Check,
+    beside: Callable[[], object] = lambda: None,
+) -> Said:
+    """Run *module*, which works in *folder*, to its end and return the last that it says; *beside* is done meanwhile.
 
-    *progress* hears of *phase*. When *check* raises, the process is ended at once. Raise what it reports, `HostUnfit` when
-    it dies without a word.
+    *progress* hears of *phase*. When *check* or *beside* raises, the process is ended at once. Raise what it reports,
+    `HostUnfit` when it dies without a word.
     """
     child = programs.start(module, str(folder), *arguments, stdout=subprocess.PIPE)
     try:
+        beside()
         for said in _lines(child, check):
             if said.error:
                 raise _ERRORS.get(said.error, StorageFault)(said.message, remedy=said.remedy, path=str(folder))

@@ -104,6 +104,12 @@ class Staging:
                 self._conn.execute("DELETE FROM entries WHERE blob = ?", (blob,))
             self._conn.execute("COMMIT")
 
+    def blobs(self, *, recipe: str) -> list[BlobId]:
+        """Return each blob that is to be indexed once, in the order of the files that it stands at."""
+        with store_errors(self._path):
+            rows = self._conn.execute(f"SELECT e.blob {_JUDGED} WHERE b.reason = '' ORDER BY e.id", (recipe,))
+            return list(dict.fromkeys(BlobId(row[0]) for row in rows))
+
     def refusals(self, *, recipe: str) -> dict[str, int] | None:
         """Return how many files are left out, by reason, if not one is left to be indexed; else None."""
         with store_errors(self._path):

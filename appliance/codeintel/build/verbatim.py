@@ -33,11 +33,17 @@ def keep_text(folder: Path, source: Source, *, progress: Progress, check: Check)
     missing = [blob for blob in blobs if blob not in held]
     if not missing:
         return 0
+    count = write_texts(folder, missing, source, progress=progress, check=check)
     with storage_errors(folder):
-        count = write_text(text_file(folder), _texts(missing, source, progress), check=check)
         for path in known[len(kept) :]:
             path.unlink()
     return count
+
+
+def write_texts(folder: Path, blobs: Sequence[BlobId], source: Source, *, progress: Progress, check: Check) -> int:
+    """Write the texts of *blobs* into a new file of the generation in *folder*; return how many *source* handed over."""
+    with storage_errors(folder):
+        return write_text(text_file(folder), _texts(blobs, source, progress), check=check)
 
 
 def _blobs(folder: Path) -> list[BlobId]:

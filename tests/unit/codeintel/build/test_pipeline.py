@@ -180,7 +180,7 @@ def test_progress_goes_through_five_phases_and_counts_files(bench: IndexBench, t
     repo = bench.add(make_repo(tmp_path, CODE))
     recorder = Recorder()
     bench.index(repo, progress=recorder.progress)
-    assert list(dict.fromkeys(phase for phase, _, _ in recorder.phases)) == ["list", "parse", "index", "text", "publish"]
+    assert list(dict.fromkeys(phase for phase, _, _ in recorder.phases)) == ["list", "parse", "text", "index", "publish"]
     assert ("parse", 6, 6) in recorder.phases
     assert ("index", 6, 6) in recorder.phases
 
