@@ -105,6 +105,7 @@ class Declared(Section):
     exclude: tuple[str, ...] = ()
     schedule: str = ""
     quiet: str = ""
+    share: int = 100
     watch: bool = False
     key_file: str = ""
     known_hosts: str = ""

@@ -1,6 +1,7 @@
 """Whether a repository has moved on since it was indexed, and asking for an index where nobody has to ask."""
 
 from contextlib import closing
+from typing import Final
 
 from appliance.codeintel.build.pipeline import MOST_BRANCHES
 from appliance.codeintel.registry import Repo
@@ -8,6 +9,9 @@ from appliance.errors import ApplianceError
 from appliance.ids import RepoId
 from appliance.jobs.schedule import hours_of
 from appliance.services import Services
+
+_WORK: Final = ("index", "graph", "embed", "renew")
+_WHOLE: Final = 100  # percent
 
 
 def moved(services: Services, repo: Repo) -> bool:
@@ -37,11 +41,22 @@ def moved(services: Services, repo: Repo) -> bool:
 def ask_for(services: Services, repo: RepoId) -> bool:
     """Ask for an index of *repo* because of the clock or a change, unless it rests now; return whether it was asked for.
 
-    It rests within its quiet hours and in quarantine.
+    It rests within its quiet hours, in quarantine, and until what was done for it last is at most its share of the time.
     """
-    known = services.registry.repo(repo)
+    known, now = services.registry.repo(repo), services.clock.now()
     quiet = hours_of(known.settings.quiet)
-    if known.state == "quarantined" or (quiet is not None and quiet.cover(services.clock.now())):
+    if known.state == "quarantined" or (quiet is not None and quiet.cover(now)) or _rests(services, known, now=now):
         return False
     services.index(repo)
     return True
+
+
+def _rests(services: Services, repo: Repo, *, now: float) -> bool:
+    """Return whether the last work of each kind on *repo* took more than its share of the time since the first began."""
+    if repo.settings.share >= _WHOLE:
+        return False
+    last = [job for kind in _WORK for job in services.jobs.list(kind=kind, key=repo.id, limit=1)]
+    spans = [(job.started_at, now if job.ended_at is None else job.ended_at) for job in last if job.started_at is not None]
+    worked = sum(end - start for start, end in spans)
+    began = min((start for start, _ in spans), default=now)
+    return began <= now < began + worked * _WHOLE / repo.settings.share

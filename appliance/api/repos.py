@@ -24,6 +24,7 @@ _INCLUDE = "Patterns of paths as .gitignore has them; with any, only files that 
 _EXCLUDE = "Patterns of paths that are not indexed."
 _SCHEDULE = 'When it is indexed by the clock: "every 15m", "daily", or the five fields of cron; "" never.'
 _QUIET = 'Hours, such as "22:00-06:00", in which neither the clock nor a change has it indexed.'
+_SHARE = "Most percent of the time that work on it may take before the clock or a change has it indexed again."
 _KEY = "The file with the ssh key that may read it."
 _KNOWN = "The file with the host keys of its server."
 _CA = "The file with the certificates of the authority that its server's certificate is by."
@@ -40,6 +41,7 @@ class RepoSettingsIn(Input):
     exclude: list[Pattern] | None = Field(None, max_length=200, description=_EXCLUDE)
     schedule: Setting | None = Field(None, description=_SCHEDULE)
     quiet: Setting | None = Field(None, description=_QUIET)
+    share: int | None = Field(None, ge=1, le=100, description=_SHARE)
     watch: bool | None = Field(None, description=_WATCH)
     key_file: File | None = Field(None, description=_KEY)
     known_hosts: File | None = Field(None, description=_KNOWN)
@@ -62,6 +64,7 @@ class RepoSettingsOut(Output):
     exclude: list[str] = Field(description=_EXCLUDE)
     schedule: str = Field(description=_SCHEDULE)
     quiet: str = Field(description=_QUIET)
+    share: int = Field(description=_SHARE)
     watch: bool = Field(description=_WATCH)
     key_file: str = Field(description=_KEY)
     known_hosts: str = Field(description=_KNOWN)
@@ -136,6 +139,7 @@ class IndexOut(Output):
     problems: int = Field(description="Files whose syntax could not be used; their text is indexed.")
     secrets: int = Field(description="Keys, tokens and passwords that were found in files.")
     vectors: float = Field(description="Share of the chunks that have a vector, 0 to 1.")
+    vectors_failed: int = Field(description="Chunks that the embedder refused; the next refresh tries them again.")
     behind: int | None = Field(description="Commits on the branch that are not indexed yet; null: cannot be told.")
 
     @classmethod
@@ -155,6 +159,7 @@ class IndexOut(Output):
             problems=info.problems,
             secrets=info.secrets,
             vectors=info.completeness,
+            vectors_failed=info.vectors_failed,
             behind=behind,
         )
 

@@ -13,6 +13,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from appliance.base.figures import percent
 from appliance.base.paths import display
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
@@ -264,7 +265,8 @@ def _how(repo: Repo) -> Text:
         if index.left_out:
             line.append(f", {output.counted(sum(index.left_out.values()), 'file')} left out")
         if index.vectors < 1:
-            line.append(f", vectors {index.vectors:.0%}")
+            refused = f" ({output.counted(index.vectors_failed, 'text')} refused)" if index.vectors_failed else ""
+            line.append(f", vectors {percent(index.vectors)}{refused}")
     if repo.job is not None and not repo.job.ended:
         line.append(f"  {_work(repo.job)}", style="yellow")
     if repo.error:

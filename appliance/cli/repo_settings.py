@@ -27,6 +27,11 @@ def kept(command: Callable[..., None]) -> Callable[..., None]:
             ),
             click.option("--schedule", help='Index it by the clock: "every 15m", "daily", "30 2 * * 1-5"; "" for never.'),
             click.option("--quiet", help='Hours in which neither clock nor change has it indexed: "22:00-06:00".'),
+            click.option(
+                "--share",
+                type=click.IntRange(1, 100),
+                help="Most percent of the time that work on it may take before clock or change has it indexed again.",
+            ),
             click.option("--key-file", help="The file with the ssh key that may read it, on the appliance's machine."),
             click.option("--known-hosts", help="The file with the host keys of its ssh server."),
             click.option("--ca-file", help="The file with the certificates of the authority of its https server."),

@@ -5,6 +5,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from appliance.base.figures import percent
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.remote import Value, connect
@@ -41,7 +42,7 @@ def freshness(fresh: Fresh) -> str:
     behind = "" if not fresh.behind else f", {output.counted(fresh.behind, 'commit')} behind"
     unknown = ", may be behind" if fresh.behind is None else ""
     left_out = f", {output.counted(fresh.left_out, 'file')} left out" if fresh.left_out else ""
-    vectors = "" if fresh.vectors >= 1 else f", vectors {fresh.vectors:.0%}"
+    vectors = "" if fresh.vectors >= 1 else f", vectors {percent(fresh.vectors)}"
     return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}{behind}{unknown}{left_out}{vectors}"
 
 

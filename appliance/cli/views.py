@@ -43,6 +43,7 @@ class Index(msgspec.Struct):
     problems: int
     secrets: int
     vectors: float
+    vectors_failed: int
     behind: int | None
 
 
@@ -64,6 +65,7 @@ class RepoSettings(msgspec.Struct):
     exclude: list[str] = []
     schedule: str = ""
     quiet: str = ""
+    share: int = 100
     watch: bool = False
     key_file: str = ""
     known_hosts: str = ""

@@ -7,13 +7,17 @@ lines. It says nothing about any sentence that points there.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Final
 
 from appliance.base.paths import display
+from appliance.codeintel.facts import CERTAIN, Encoding
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.results import Citation, Span
 from appliance.codeintel.source.base import Source
 from appliance.errors import ApplianceError, NotFound
 from appliance.ids import BlobId, CommitId, RepoId
+
+_NAMED: Final = 3  # files, in one warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +45,35 @@ class Texts:
     def __init__(self, sources: Mapping[RepoId, Source]) -> None:
         self._sources = sources
         self._lines: dict[tuple[RepoId, BlobId], tuple[str, ...]] = {}
+        self._encodings: dict[tuple[RepoId, BlobId], Encoding] = {}
 
     def lines(self, repo: RepoId, blob: BlobId) -> tuple[str, ...]:
         """Return the lines of *blob* without their ends; raise as `source` and `Source.blob` do."""
         key = (repo, blob)
         if key not in self._lines:
-            self._lines[key] = split_lines(self.source(repo).blob(blob))
+            self._keep(repo, blob, self.source(repo).blob(blob))
         return self._lines[key]
 
     def fetch(self, repo: RepoId, blobs: Iterable[BlobId]) -> None:
         """Read *blobs* ahead, all at once; what cannot be read is told of when its `lines` are asked for."""
         with suppress(ApplianceError):
             for blob, content in self.source(repo).blobs(blobs).items():
-                self._lines[repo, blob] = split_lines(content)
+                self._keep(repo, blob, content)
+
+    def encoding(self, repo: RepoId, blob: BlobId) -> Encoding:
+        """Return what *blob* was read as; "utf-8" while it was not, or cannot be read."""
+        return self._encodings.get((repo, blob), "utf-8")
 
     def source(self, repo: RepoId) -> Source:
         """Return the source of *repo*; raise `NotFound` if it could not be opened."""
         if repo not in self._sources:
             raise NotFound("The repository cannot be opened.", remedy="Check that its path still exists.", repo=repo)
         return self._sources[repo]
+
+    def _keep(self, repo: RepoId, blob: BlobId, content: bytes) -> None:
+        decoded = decode(content)
+        self._lines[repo, blob] = tuple(decoded.lines())
+        self._encodings[repo, blob] = decoded.encoding
 
 
 def split_lines(content: bytes) -> tuple[str, ...]:
@@ -102,15 +116,30 @@ def verify_places(spans: Sequence[Span], *, sources: Mapping[RepoId, Source]) ->
 
 
 def cite(places: Sequence[Place], *, texts: Texts) -> tuple[tuple[Citation, ...], list[str]]:
-    """Return *places* as citations numbered from 1 and verified, each with its lines, and the warnings of `verify`.
+    """Return *places* as citations numbered from 1 and verified, each with its lines, and the warnings to give with them.
 
     Where a repository cannot be read any more, the citation is there without its text.
     """
     spans, warnings = verify([place.span() for place in places], texts=texts)
+    warnings += guessed((span.path, texts.encoding(span.repo, span.blob)) for span in spans)
     return tuple(
         Citation(number, span, place.symbol, place.kind, excerpt(span, texts=texts))
         for number, (place, span) in enumerate(zip(places, spans, strict=True), start=1)
     ), warnings
+
+
+def guessed(files: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a warning for each encoding that some of *files*, each a path and its encoding, were only taken to be in."""
+    names: dict[str, dict[str, None]] = {}
+    for path, encoding in files:
+        if encoding not in CERTAIN:
+            names.setdefault(encoding, {})[display(path)] = None
+    said = []
+    for encoding, paths in names.items():
+        first, more = list(paths)[:_NAMED], len(paths) - _NAMED
+        shown = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        said.append(f"{shown}: no proper UTF-8 or UTF-16, read as {encoding}; letters beyond ASCII may be wrong.")
+    return said
 
 
 def excerpt(span: Span, *, texts: Texts) -> str:

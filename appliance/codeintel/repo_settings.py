@@ -15,6 +15,7 @@ _MOST_PATTERNS: Final = 200
 _LONGEST_PATTERN: Final = 300
 _TAGS: Final = "refs/tags/"
 _MOST_MB: Final = 1_000_000
+_WHOLE: Final = 100  # percent
 _FILE: Final = re.compile(r"/[^\x00-\x1f\x7f\"]{1,1000}")
 _PATTERN: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{_LONGEST_PATTERN}}}")
 
@@ -24,7 +25,8 @@ class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     ``branches`` are patterns of branches (and, as ``refs/tags/v*``, tags) that are kept indexed beside its own; ``*`` fits
     any characters. ``include`` and ``exclude`` are patterns of paths as .gitignore has them. It is indexed by the
-    ``schedule`` and, with ``watch``, when its files or refs change; neither within the ``quiet`` hours. One on another
+    ``schedule`` and, with ``watch``, when its files or refs change; neither within the ``quiet`` hours, nor while work on it
+    (index, graph, vectors) would take more than ``share`` percent of the time since that work began last. One on another
     machine is reached with the ssh key in ``key_file``, or the ``user:token`` in ``credentials_file``, and only where its
     host key is in ``known_hosts`` or its certificate by an authority in ``ca_file``; at most ``max_mb`` of it are fetched.
     """
@@ -34,6 +36,7 @@ class RepoSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     exclude: tuple[str, ...] = ()
     schedule: str = ""
     quiet: str = ""
+    share: int = 100
     watch: bool = False
     key_file: str = ""
     known_hosts: str = ""
@@ -66,6 +69,8 @@ def checked(settings: RepoSettings) -> RepoSettings:
             raise InvalidInput(f"{display(path[:80])!r} is no path for {name}.", remedy="Give an absolute one.")
     if not 1 <= settings.max_mb <= _MOST_MB:
         raise InvalidInput("A repository may have 1 to 1,000,000 MB.", limit=_MOST_MB)
+    if not 1 <= settings.share <= _WHOLE:
+        raise InvalidInput("The share of the time is 1 to 100 percent.", limit=_WHOLE)
     schedule_of(settings.schedule)
     hours_of(settings.quiet)
     return settings

@@ -10,14 +10,14 @@ from typing import Final
 from appliance.codeintel.build.staging import Listed
 from appliance.codeintel.source.base import Change, Entry, LeftOut
 from appliance.codeintel.source.filters import flags, hint_of
-from appliance.codeintel.source.rules import ATTRIBUTES_FILE, IGNORE_FILE, Rules
+from appliance.codeintel.source.rules import ATTRIBUTES_FILE, IGNORE_FILE, MODULES_FILE, Rules
 from appliance.codeintel.source.walk import judged
 from appliance.codeintel.store.files import Files
 from appliance.config import Index
 from appliance.errors import MalformedContent
 
 Judge = Callable[[Entry], Listed | LeftOut]
-_RULES: Final = frozenset({IGNORE_FILE, ATTRIBUTES_FILE})  # what they say is of every file
+_RULES: Final = frozenset({IGNORE_FILE, ATTRIBUTES_FILE, MODULES_FILE})  # what they say is of every file
 
 
 @dataclass(frozen=True, slots=True)

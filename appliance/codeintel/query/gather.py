@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.base.clock import Clock
+from appliance.base.figures import percent
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import chunks_for, parts_for, unspoken
@@ -170,7 +171,7 @@ def _wordless(query: ParsedQuery, signals: Signals) -> list[str]:
 
 def _unfilled(parts: Sequence[Part]) -> list[str]:
     return [
-        f"{part.repo.name}: {part.freshness.vectors:.0%} of the vectors are there; the rest goes by words alone."
+        f"{part.repo.name}: {percent(part.freshness.vectors)} of the vectors are there; the rest goes by words alone."
         for part in parts
         if part.freshness.vectors < 1
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from appliance.codeintel.citations import Texts, excerpt, verify
+from appliance.codeintel.citations import Texts, excerpt, guessed, verify
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
@@ -45,6 +45,7 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     _fetch(gathered, page, texts)
     spans, _ = verify([_span(gathered, ranked) for ranked in page], texts=texts)
     warnings += lost(spans, sources)
+    warnings += guessed((span.path, texts.encoding(span.repo, span.blob)) for span in spans)
     places = copies(gathered.parts, (blob for ranked in page for blob in ranked.blobs))
     hits = []
     for ranked, span in zip(page, spans, strict=True):

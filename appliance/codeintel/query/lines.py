@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.base.paths import display
-from appliance.codeintel.citations import verify
+from appliance.codeintel.citations import guessed, verify
 from appliance.codeintel.query.outline import no_file
 from appliance.codeintel.query.parts import (
     Part,
@@ -93,7 +93,7 @@ def read_lines(generations: Generations, file: Held, *, start: int = 1, end: int
     span = Span(part.repo.id, part.repo.name, file.path, start, last, blob, part.generation.info.commit)
     spans, unsure = verify([span] if last >= start else [], texts=texts)  # an empty file has nothing to be held against
     parts = dated([part], counting, within=_BEHIND_S)
-    said = (*file.warnings, *staleness(parts), *unsure)
+    said = (*file.warnings, *staleness(parts), *unsure, *guessed([(file.path, texts.encoding(part.repo.id, blob))]))
     return FileLines(next(iter(spans), span), lines[start - 1 : last], len(lines), parts[0].freshness, said)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.base.clock import Clock
-from appliance.codeintel.citations import verify_places
+from appliance.codeintel.citations import guessed, verify_places
 from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import definitions_for, files_for, unspoken
 from appliance.codeintel.query.hits import Page, elsewhere, lost, sources_of
@@ -94,7 +94,10 @@ def page_of(found: Listed, parts: Sequence[Part], generations: Generations, *, l
         _hit(parts[part], file, span, found.matcher, places=places[span.blob])
         for (part, file, _), span in zip(rows, checked, strict=True)
     )
-    return Page(hits, len(found), tuple(dict.fromkeys((*warnings, *lost(checked, sources)))))
+    warnings += lost(checked, sources)
+    files = ((parts[part].generation.files, file) for part, file, _ in rows)
+    warnings += guessed((each.paths[file], each.encodings[file]) for each, file in files)
+    return Page(hits, len(found), tuple(dict.fromkeys(warnings)))
 
 
 def _of(generation: Generation, query: ParsedQuery, matcher: LineMatcher, late: Late) -> _Found:

@@ -13,7 +13,11 @@ _LONGEST_PATH = 4096
 _WANTED = "+"  # behind a hint
 _SAMPLE = 16_384
 _CONTROL_SHARE = 0.05
-_LFS = b"version https://git-lfs.github.com/spec/v1\n"
+_LFS = re.compile(
+    rb"version \S{1,100}/spec/v\d{1,3}\r?\n(?s:.{0,900}?)^oid [0-9a-z]{1,20}:[0-9a-f]{2,128}\r?\nsize (\d{1,18})\r?\n",
+    re.MULTILINE,
+)
+_LONGEST_POINTER = 1024  # bytes, as Git LFS has it
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
 _MAGIC = (
@@ -99,8 +103,8 @@ def judge_content(path: str, content: bytes, *, limits: Index, hint: str = "") -
 
     Only *content* decides, and by its *hint* whether a file of its kind is wanted whatever it looks like.
     """
-    if content.startswith(_LFS) and len(content) < 1024:
-        return LeftOut(path, "lfs-pointer")
+    if len(content) < _LONGEST_POINTER and (pointer := _LFS.match(content)):
+        return LeftOut(path, "lfs-pointer", f"{int(pointer[1]):,} bytes are missing")
     if _is_binary(content):
         return LeftOut(path, "binary")
     if not hint.endswith(_WANTED) and (line := _long_line(content, limits.max_line_bytes)) > 0:

@@ -1,8 +1,11 @@
 """What is left out of a snapshot by its path because somebody said so: the repository's settings, or files of its own."""
 
 import hashlib
+import re
+from collections.abc import Sequence
 from typing import Final
 
+from appliance.base.paths import display
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.base import LeftOut, Reason, Snapshot, Source
 from appliance.codeintel.source.globs import Glob, Globs
@@ -10,23 +13,28 @@ from appliance.errors import ApplianceError
 
 IGNORE_FILE: Final = ".skelligignore"
 ATTRIBUTES_FILE: Final = ".gitattributes"
+MODULES_FILE: Final = ".gitmodules"
 _MOST_LINES: Final = 100  # of the repository's own files, of which each costs a little for each file
 _LONGEST_LINE: Final = 200
 _MOST_PARTS: Final = 8
+_LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
 _LINGUIST: Final[dict[str, Reason]] = {"linguist-vendored": "vendored", "linguist-generated": "generated"}
 
 
 class Rules:
     """Judges paths of one snapshot.
 
-    *ignore* and *attributes* are the lines of the files of that name at the root of the tree.
+    *ignore*, *attributes* and *modules* are the lines of the files of that name at the root of the tree.
     """
 
-    def __init__(self, settings: RepoSettings, *, ignore: list[str], attributes: list[str]) -> None:
+    def __init__(
+        self, settings: RepoSettings, *, ignore: Sequence[str], attributes: Sequence[str], modules: Sequence[str]
+    ) -> None:
         self._include = Globs(settings.include)
         self._exclude = Globs(settings.exclude)
         self._ignore = Globs(ignore)
         self._marks = _marks(attributes)
+        self._modules = _modules(modules)
 
     def judge(self, path: str) -> LeftOut | None:
         """Return why the file at *path* is left out, or None."""
@@ -41,6 +49,10 @@ class Rules:
                 return LeftOut(path, reason, f"by {ATTRIBUTES_FILE}")
         return None
 
+    def module(self, path: str) -> str:
+        """Return the address of the submodule at *path*, without a login; "" if the repository does not tell."""
+        return self._modules.get(path, "")
+
     def _marked(self, path: str, reason: Reason) -> bool:
         marks = (meant for glob, mark, meant in reversed(self._marks) if mark == reason and glob.fits(path, folder=False))
         return next(marks, False)
@@ -52,6 +64,7 @@ def rules_of(source: Source, snapshot: Snapshot, settings: RepoSettings) -> Rule
         settings,
         ignore=_lines(source, snapshot, IGNORE_FILE),
         attributes=_lines(source, snapshot, ATTRIBUTES_FILE),
+        modules=_lines(source, snapshot, MODULES_FILE),
     )
 
 
@@ -72,7 +85,19 @@ def _lines(source: Source, snapshot: Snapshot, path: str) -> list[str]:
     return [line for line in rules if line.count("/") < _MOST_PARTS][:_MOST_LINES]
 
 
-def _marks(lines: list[str]) -> list[tuple[Glob, Reason, bool]]:
+def _modules(lines: Sequence[str]) -> dict[str, str]:
+    """Return the addresses of submodules by path."""
+    found: dict[str, str] = {}
+    told: dict[str, str] = {}
+    for line in lines:
+        name, equals, value = (part.strip() for part in line.partition("="))
+        told = told | {name: value} if equals else {}
+        if {"path", "url"} <= told.keys():
+            found[told["path"]] = display(_LOGIN.sub("", told["url"]))
+    return found
+
+
+def _marks(lines: Sequence[str]) -> list[tuple[Glob, Reason, bool]]:
     found: list[tuple[Glob, Reason, bool]] = []
     for line in lines:
         pattern, *attributes = line.split()

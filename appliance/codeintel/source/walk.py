@@ -34,4 +34,7 @@ def beside(source: Source, snapshot: Snapshot) -> Iterator[LeftOut]:
 
 def judged(entry: Entry, *, limits: Index, rules: Rules) -> LeftOut | None:
     """Return why *entry* is left out by *rules* or by what the tree says of it, None if it may be read."""
-    return rules.judge(entry.path) or judge(entry, limits=limits)
+    left_out = rules.judge(entry.path) or judge(entry, limits=limits)
+    if left_out is not None and left_out.reason == "submodule" and (address := rules.module(entry.path)):
+        return replace(left_out, detail=f"{left_out.detail} of {address}")
+    return left_out

@@ -10,6 +10,11 @@ from appliance.errors import InvalidInput
 from appliance.services import Services
 
 _LISTS = ("branches", "include", "exclude")
+_NUMBERS = {
+    "share": "share is no number: write one from 1 to 100",
+    "max_mb": "megabytes are no number: write one from 1 to 1000000",
+}
+_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Keeping:
     exclude: str = ""
     schedule: str = ""
     quiet: str = ""
+    share: str = ""
     watch: str = ""
     key_file: str = ""
     known_hosts: str = ""
@@ -35,9 +41,8 @@ class Keeping:
             field.name: getattr(self, field.name).strip() for field in fields(self) if field.name != "branch"
         }
         values |= {name: tuple(filter(None, map(str.strip, getattr(self, name).splitlines()))) for name in _LISTS}
-        if not self.max_mb.strip().isdigit():
-            raise InvalidInput("The megabytes are no number.", remedy="Write one from 1 to 1000000.")
-        return RepoSettings(**{**values, "watch": bool(self.watch), "max_mb": int(self.max_mb)})  # type: ignore[arg-type]
+        numbers = {name: _number(str(values[name]), what) for name, what in _NUMBERS.items()}
+        return RepoSettings(**{**values, **numbers, "watch": bool(self.watch)})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ def form_of(repo: Repo) -> Keeping:
         exclude="\n".join(settings.exclude),
         schedule=settings.schedule,
         quiet=settings.quiet,
+        share=str(settings.share),
         watch="yes" if settings.watch else "",
         key_file=settings.key_file,
         known_hosts=settings.known_hosts,
@@ -68,6 +74,12 @@ def form_of(repo: Repo) -> Keeping:
         credentials_file=settings.credentials_file,
         max_mb=str(settings.max_mb),
     )
+
+
+def _number(text: str, what: str) -> int:
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise InvalidInput(f"The {what}.")
+    return int(text)
 
 
 def branch_rows(repo: Repo, services: Services) -> tuple[BranchRow, ...]:

@@ -279,7 +279,10 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
     found = run(reader.references("shared", scope=Scope(repo.project)))
     assert {each.span.path for each in found.references} == {"wide.py", "latin.py"}
     assert found.kinds == {"call": 2, "imports": 2}
-    assert found.warnings == ("repo: 1 file could not be followed, their syntax cannot be used: deep.py.",)
+    assert found.warnings == (
+        "repo: 1 file could not be followed, their syntax cannot be used: deep.py.",
+        "latin.py: no proper UTF-8 or UTF-16, read as latin-1; letters beyond ASCII may be wrong.",
+    )
     assert all(each.text for each in found.references)
     with pytest.raises(NotFound) as caught:
         run(reader.definition("lost", scope=Scope(repo.project)))
