@@ -50,11 +50,6 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
     renewal = Renewal(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
-    def fetch(context: JobContext) -> None:
-        with _patiently():
-            indexer.fetch(RepoId(context.job.payload["repo"]), progress=context.progress, check=context.check)
-        context.then = "index"
-
     def index(context: JobContext) -> None:
         repo = RepoId(context.job.payload["repo"])
         with _patiently():
@@ -75,7 +70,7 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
         filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
 
     return {
-        "fetch": fetch,
+        "fetch": _fetching(indexer),
         "index": index,
         "graph": graph,
         "embed": embed,
@@ -91,6 +86,17 @@ def _patiently() -> Iterator[None]:
         yield
     except Conflict as exc:
         raise StoreBusy(exc.message, remedy=exc.remedy) from exc
+
+
+def _fetching(indexer: Indexer) -> Handler:
+    """Return what brings here what lies elsewhere; the same job goes on as its index."""
+
+    def fetch(context: JobContext) -> None:
+        with _patiently():
+            indexer.fetch(RepoId(context.job.payload["repo"]), progress=context.progress, check=context.check)
+        context.then = "index"
+
+    return fetch
 
 
 def _renewing(services: Services, renewal: Renewal) -> Mapping[str, Handler]:

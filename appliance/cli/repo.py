@@ -262,11 +262,9 @@ def _how(repo: Repo) -> Text:
         line.append(f"{output.counted(index.files, 'file')}, {output.counted(index.lines, 'line')} at {index.branch} ")
         line.append(index.commit[:10])
         line.append(_lag(index.behind), style="yellow" if index.behind != 0 else "green")
-        if index.left_out:
-            line.append(f", {output.counted(sum(index.left_out.values()), 'file')} left out")
+        line.append(f", {output.counted(sum(index.left_out.values()), 'file')} left out" if index.left_out else "")
         if index.vectors < 1:
-            refused = f" ({output.counted(index.vectors_failed, 'text')} refused)" if index.vectors_failed else ""
-            line.append(f", vectors {percent(index.vectors)}{refused}")
+            line.append(f", vectors {percent(index.vectors)}, {index.vectors_failed:,} refused")
     if repo.job is not None and not repo.job.ended:
         line.append(f"  {_work(repo.job)}", style="yellow")
     if repo.error:

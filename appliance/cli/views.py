@@ -43,8 +43,8 @@ class Index(msgspec.Struct):
     problems: int
     secrets: int
     vectors: float
-    vectors_failed: int
     behind: int | None
+    vectors_failed: int = 0
 
 
 class Branch(msgspec.Struct):

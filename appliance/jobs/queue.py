@@ -1,8 +1,7 @@
 """A leased queue in SQLite: work is done at least once, however its worker ends.
 
-A job is leased for a while and the lease is renewed; one that is not renewed puts its job back in the queue. Leases and
-pauses run on the monotonic clock, so that setting the clock neither ends nor prolongs them. That clock starts anew with the
-machine: a moment further ahead than any that could have been written since counts as past.
+A job is leased for a while; a lease that is not renewed puts it back in the queue. Leases and pauses run on the monotonic
+clock, which nobody sets. It starts anew with the machine: a moment further ahead than any since could have been is past.
 """
 
 import json
@@ -190,9 +189,9 @@ class JobQueue:
     def due(self) -> AbstractSet[str]:
         """Return the kinds of which `lease` would give a job. What a worker that died has held is due again at once."""
         self._reap_if_due()
-        now = self._clock.monotonic()
         with self._db.read() as conn:
-            rows = conn.execute(f"SELECT DISTINCT kind FROM jobs AS j WHERE {_IS_DUE}", _due_at(now))  # noqa: S608 - a literal
+            at = _due_at(self._clock.monotonic())
+            rows = conn.execute(f"SELECT DISTINCT kind FROM jobs AS j WHERE {_IS_DUE}", at)  # noqa: S608 - a literal
             return {row["kind"] for row in rows}
 
     def heartbeat(self, lease: Lease) -> LeaseState:
@@ -267,10 +266,7 @@ class JobQueue:
             return self._requeue(conn, lease.job.id, reason=reason)
 
     def pass_on(self, lease: Lease, kind: str) -> Job:
-        """Put the job back as one of *kind*: what comes next of it is work for another lane. No attempt at that is used yet.
-
-        Raise `Conflict` when the lease is lost.
-        """
+        """Put the job back as one of *kind*, no attempt at which is used yet; raise `Conflict` when the lease is lost."""
         with self._db.write() as conn:
             if self._held(conn, lease)["cancel"]:
                 return self._end(conn, lease.job.id, state="cancelled", reason="Cancelled while it ran.")
