@@ -202,7 +202,7 @@ def mend(services: Services, *, again: bool = True) -> None:
 def _mend_behind(services: Services, generation: Generation, *, again: bool) -> None:
     """Ask for what *generation* lacks."""
     info, repo = generation.info, generation.info.repo
-    if info.parser_version != PARSER_VERSION or info.policy != policy_of(services.settings.index):
+    if info.parser_version != PARSER_VERSION or info.policy != policy_of(masked=services.settings.index.mask_secrets):
         if _may(services.last_index(repo), again=again):
             services.index(repo)  # this version finds more, or secrets are dealt with otherwise; the rest comes after it
             services.jobs.enqueue("tidy", key=services.registry.repo(repo).project)

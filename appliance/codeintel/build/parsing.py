@@ -24,7 +24,7 @@ _COMMIT_S = 1.0  # a killed process loses at most this much work
 
 def facts_recipe(limits: Index) -> str:
     """Return what tells the facts of a blob, as they are found under *limits*, from those that others find."""
-    return f"{PARSER_VERSION}/{limits.max_line_bytes}/{policy_of(limits)}"
+    return f"{PARSER_VERSION}/{limits.max_line_bytes}/{policy_of(masked=limits.mask_secrets)}"
 
 
 def tried_under(limits: Index, *, recipe: str) -> str:

@@ -76,7 +76,7 @@ class Indexer:
         self._paths = paths
         self._limits = limits
         self._clock = clock
-        self._policy = policy_of(limits)
+        self._policy = policy_of(masked=limits.mask_secrets)
         self._facts_recipe = facts_recipe(limits)
         wanted = hashlib.sha256(limits.include_large.encode()).hexdigest()[:8] if limits.include_large else ""
         sizes = f"{limits.max_file_bytes}{wanted}" + (f"-{limits.max_large_bytes}" if wanted else "")

@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 import re2
 
-from appliance.config import Index
-
 SECRETS_VERSION: Final = 2
 """Raise it when other secrets are found: whatever was kept of files with secrets is made anew."""
 
@@ -107,9 +105,9 @@ _SECRET_NAMES: Final = re.compile(
 _SECRET_PLACES: Final = frozenset({".aws/credentials", ".docker/config.json", ".kube/config"})
 
 
-def policy_of(limits: Index) -> str:
+def policy_of(*, masked: bool) -> str:
     """Return what tells apart indexes that were made with secrets masked, with secrets left, and by older rules."""
-    return f"{'masked' if limits.mask_secrets else 'open'}-{SECRETS_VERSION}"
+    return f"{'masked' if masked else 'open'}-{SECRETS_VERSION}"
 
 
 def is_masked(policy: str) -> bool:
