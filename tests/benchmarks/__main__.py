@@ -67,10 +67,11 @@ def _judge(names: Sequence[str]) -> None:
     figures: list[Figure] = []
     faults = []
     for name in names:
-        start, load = time.monotonic(), os.getloadavg()[0]
+        start, before, load = time.monotonic(), sum(os.times()[2:4]), os.getloadavg()[0]
         measured = _measured(name)
-        took = time.monotonic() - start
-        sys.stderr.write(f"{name}: {took:.0f} s; the machine's load was {load:.1f}, is {os.getloadavg()[0]:.1f}\n")
+        took, used = time.monotonic() - start, sum(os.times()[2:4]) - before
+        loads = f"the machine's load was {load:.1f}, is {os.getloadavg()[0]:.1f}"
+        sys.stderr.write(f"{name}: {took:.0f} s, {used:.0f} s of processor; {loads}\n")
         if measured is None:
             faults.append(f"{name} broke off")
             continue

@@ -25,7 +25,8 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(ROOT / ".ci" / script, tmp_path / ".ci" / script)
     program(tmp_path / ".ci" / "setup", "echo set up $1")
     program(tmp_path / ".ci" / "image", "echo built")
-    program(tmp_path / ".ci" / "offline", 'exec "$@"')
+    for script in ("offline", "memory"):
+        program(tmp_path / ".ci" / script, 'exec "$@"')
     program(tmp_path / ".venv" / "bin" / "skellig", 'echo "error: No source has it: $3 $5." >&2; exit 3')
     program(tmp_path / ".venv" / "bin" / "pytest", "echo tested")
     return tmp_path
@@ -98,3 +99,13 @@ def test_keys_and_bundles_that_are_made_here_are_not_taken_into_git() -> None:
     if ran.returncode == 128:
         pytest.skip("this is no checkout of git")
     assert ran.stdout.split() == named
+
+
+def test_what_the_tests_write_into_memory_is_gone_after_them(tmp_path: Path) -> None:
+    """It would be missing there until the machine starts again."""
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    command = [str(ROOT / ".ci" / "memory"), "sh", "-c", 'touch "$TMPDIR/written"; echo "$TMPDIR"; exit 7']
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    folder = Path(ran.stdout.strip())
+    assert (ran.returncode, ran.stderr) == (7, "")
+    assert folder == tmp_path if (tmp_path / "written").exists() else not folder.exists()
