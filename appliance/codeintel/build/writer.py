@@ -18,7 +18,7 @@ from appliance.base.durable import storage_errors
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
 from appliance.codeintel.build.assembly import Assembly, Counts
-from appliance.codeintel.build.training import Training, texts_file
+from appliance.codeintel.build.training import Training
 from appliance.codeintel.store.layers import WHOLE_NAME
 from appliance.codeintel.store.lexical import LexicalDoc, LexicalIndex, build_lexical
 from appliance.codeintel.store.schema import GENERATION, GENERATION_INDEXES
@@ -27,36 +27,29 @@ from appliance.errors import StorageFault
 
 def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> Counts:
     """Write the generation staged in *folder*, and hold it to its postconditions. *tell* hears of files done and in all."""
-    try:
-        with (
-            closing(sqlite3.connect(folder / WHOLE_NAME, isolation_level=None)) as db,
-            closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=tell)) as assembly,
-            closing(Training(folder)) as training,
-        ):
-            build_lexical(folder / "lexical", training.after(_documents(folder, db, assembly)), check=_go_on)
-            training.finish()
-            counts = assembly.counts()
-    finally:
-        texts_file(folder).unlink(missing_ok=True)
+    with (
+        closing(sqlite3.connect(folder / WHOLE_NAME, isolation_level=None)) as db,
+        closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=tell)) as assembly,
+        closing(Training(folder)) as training,
+    ):
+        build_lexical(folder / "lexical", _documents(folder, db, assembly, training), check=_go_on)
+        training.finish()
+        counts = assembly.counts()
     documents = LexicalIndex.open(folder / "lexical").count
     if documents != counts.chunks:
         raise StorageFault(f"The lexical index holds {documents} of {counts.chunks} chunks.", path=str(folder))
     return counts
 
 
-def _documents(folder: Path, db: sqlite3.Connection, assembly: Assembly) -> Iterator[LexicalDoc]:
-    """Yield what *assembly* does; once all is drawn, tables, arrays and the texts to train on are complete."""
-    with (
-        store_errors(folder / WHOLE_NAME),
-        storage_errors(folder),
-        texts_file(folder).open("w", encoding="utf-8", newline="\n") as texts,
-    ):
+def _documents(folder: Path, db: sqlite3.Connection, assembly: Assembly, training: Training) -> Iterator[LexicalDoc]:
+    """Yield what *assembly* does; once all is drawn, tables, arrays and what *training* trains on are complete."""
+    with store_errors(folder / WHOLE_NAME), storage_errors(folder):
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GENERATION)
         db.execute("BEGIN")
         for document in assembly.documents():
-            texts.write(document.tokens + "\n")
+            training.add(document.tokens)
             yield document
         db.execute("COMMIT")
         db.executescript(GENERATION_INDEXES)
