@@ -1,6 +1,5 @@
 """How soon everything is known that a change can reach, in a made graph of a million edges."""
 
-import sqlite3
 import time
 from collections.abc import Sequence
 
@@ -54,8 +53,6 @@ def _columns() -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _nothing_gone() -> Gone:
-    conn = sqlite3.connect(":memory:")
-    conn.executescript("CREATE TABLE every_file (id, first_symbol); CREATE TABLE dead (file, patch)")
     none = np.zeros(0, dtype=np.int32)
-    flags = np.zeros(0, dtype=np.uint8)
-    return Gone(conn, Files([], [], [], [], [], flags, none, none, np.zeros(0, dtype=np.bool_), {}))
+    flags, alive = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.bool_)
+    return Gone(Files([], [], [], [], [], flags, none, none, np.zeros(0, dtype=np.int64), none, alive, {}))

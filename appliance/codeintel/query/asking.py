@@ -1,6 +1,6 @@
 """What every question to the graph begins and ends with: the code that it is asked of, and what its answer rests on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, TypedDict
@@ -52,6 +52,13 @@ class Page:
     def part(self) -> slice:
         """Where the page is in the whole list."""
         return slice(self.offset, self.end)
+
+    def parts(self, lengths: Iterable[int]) -> Iterator[slice]:
+        """Yield for each of the lists of these *lengths*, one behind the other, what the page has of it."""
+        begin = 0
+        for length in lengths:
+            yield slice(max(0, self.offset - begin), max(0, self.end - begin))
+            begin += length
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,7 @@ def reached(asked: Asked, subject: Subject, steps: int, page: Page) -> ImpactRes
     found = [each.found for each in every]
     graphs = [(item, item.code.generation.graph) for item in found]
     impacts = [impact(item, graph, steps=steps) for item, graph in graphs if graph is not None]
-    listed = [each for one in impacts for each in one.reached]
-    shown = listed[page.part]
+    shown = [each for one, part in zip(impacts, page.parts(map(len, impacts)), strict=True) for each in one.page(part)]
     definitions, first = cite([place_of(item) for item in found[: page.limit]], texts=asked.texts)
     lines, second = cite([each.place() for each in shown], texts=asked.texts)
     said = missing(asked, found, "callers")
@@ -54,11 +53,11 @@ def reached(asked: Asked, subject: Subject, steps: int, page: Page) -> ImpactRes
         name=name,
         definitions=definitions,
         reached=tuple(_reached(each, line) for each, line in zip(shown, lines, strict=True)),
-        tests=sum(each.test for each in listed),
+        tests=sum(one.tests for one in impacts),
         cut=any(one.cut for one in impacts),
         together=together,
         unresolved=_share_unresolved(graphs),
-        **asked.rest(total=len(listed), end=page.end, warnings=[*warnings, *said, *first, *second, *unsaid]),
+        **asked.rest(total=sum(map(len, impacts)), end=page.end, warnings=[*warnings, *said, *first, *second, *unsaid]),
     )
 
 

@@ -78,7 +78,7 @@ def defined(found: Sequence[Found]) -> list[Found]:
 def _defining(found: Found, ids: Sequence[int]) -> list[int]:
     """Return what defines any of *ids* elsewhere."""
     graph = found.code.generation.graph
-    return [row.source for row in graph.uses(ids) if row.kind == "defines" and row.source >= 0] if graph is not None else []
+    return graph.defining(ids) if graph is not None else []
 
 
 def callers(found: Found, graph: CallGraph) -> list[Call]:
@@ -217,20 +217,13 @@ def following(query: StructureQuery, code: Sequence[Code], draft: Draft) -> Iter
 def _with_constructor(found: Found) -> list[int]:
     if found.row.kind not in CLASSES:
         return [found.row.id]
-    inside = found.code.generation.symbols.in_file(found.row.path)
-    makers = [
-        row.id
-        for row in inside
-        if row.parent == found.row.qualname and (row.name == "__init__" or row.kind == "constructor")
-    ]
+    makers = found.code.generation.symbols.makers(found.row)
     return [found.row.id, *makers, *_defining(found, makers)]
 
 
 def with_inner(found: Found) -> list[int]:
     """Return a definition and what is defined in it: a class calls what its methods call."""
-    first, last = found.row.start_line, found.row.end_line
-    rows = found.code.generation.symbols.in_file(found.row.path)
-    inner = [row.id for row in rows if first <= row.start_line and row.end_line <= last and row.id > found.row.id]
+    inner = found.code.generation.symbols.inside(found.row)
     return [found.row.id, *inner, *(_defining(found, inner) if found.row.kind in CLASSES else ())]
 
 

@@ -17,7 +17,7 @@ CLASSES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 CALLABLES = frozenset({"function", "method", "constructor"})
 DEFINITIONS = CLASSES | CALLABLES | {"macro", "module", "namespace"}
 _SHOWN_LINES = 40  # of one definition on the card; the sentence gives all of its lines
-_ASIDE = int(FileFlags.TEST | FileFlags.EXAMPLE | FileFlags.DOC)
+ASIDE = int(FileFlags.TEST | FileFlags.EXAMPLE | FileFlags.DOC)
 _JOINTS = re.compile(r"::|->|[#/\\]")
 _KIND_PLURALS = {"class": "classes", "property": "properties"}
 
@@ -104,7 +104,7 @@ def rows_named(name: str, generation: Generation) -> list[SymbolRow]:
 
 def is_aside(generation: Generation, file: int) -> bool:
     """Return whether *file* is a test, an example or documentation."""
-    return bool(generation.files.flags[file] & _ASIDE)
+    return bool(generation.files.flags[file] & ASIDE)
 
 
 def place_of(item: Found) -> Place:

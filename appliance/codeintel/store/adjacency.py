@@ -23,10 +23,12 @@ class Adjacency:
         columns = {name: np.frombuffer(packed.get(name, b""), dtype=kind) for name, kind in COLUMNS.items()}
         if len({len(column) for column in columns.values()}) != 1:
             raise StoreCorrupt("The edges of a graph cannot be read.", remedy="Index the repository again.")
-        if gone:
-            alive = ~(gone.among(columns["target"]) | gone.among(columns["source"]))
-            columns = {name: column[alive] for name, column in columns.items()}
         self.ids, targets, sources = _numbered(columns["target"], columns["source"])
+        if gone:
+            dead = gone.among(self.ids)
+            alive = ~(dead[targets] | dead[sources])
+            targets, sources = targets[alive], sources[alive]
+            columns = {name: column[alive] for name, column in columns.items()}
         order = np.argsort(targets, kind="stable")
         self.target = targets[order]
         self.source = sources[order]
@@ -36,7 +38,7 @@ class Adjacency:
         self.first = np.searchsorted(self.target, np.arange(len(self.ids) + 1)).astype(np.int64)
 
     def nodes(self, ids: Iterable[int]) -> Ints:
-        """Return the nodes of *ids*, without those that no edge touches."""
+        """Return the nodes of *ids*, without those that no edge ever touched."""
         wanted = np.unique(np.fromiter(ids, dtype=np.int64))
         places = np.searchsorted(self.ids, wanted)
         there = places < len(self.ids)

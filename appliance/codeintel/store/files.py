@@ -11,15 +11,16 @@ import numpy.typing as npt
 
 from appliance.ids import BlobId
 
-_COLUMNS: Final = "path, blob, hint, language, encoding, flags, lines, first_chunk"
+_COLUMNS: Final = "path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol"
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
     """Columns, one entry a number that a file has or had. ``flags`` holds `source.base.FileFlags`.
 
-    The chunks of file i are ``first_chunk[i]`` up to but not including ``first_chunk[i + 1]``. A number that no file has any
-    more is not ``alive``, and its names are empty: go through ``by_path``, in the order of paths, for what is there.
+    The chunks of file i are ``first_chunk[i]`` up to but not including ``first_chunk[i + 1]``, and its symbols begin with
+    ``first_symbol[i]``. ``rank`` has its place in the order of paths. A number that no file has any more is not ``alive``,
+    and its names are empty: go through ``by_path``, in the order of paths, for what is there.
     """
 
     paths: list[str]
@@ -30,6 +31,8 @@ class Files:
     flags: npt.NDArray[np.uint8]
     lines: npt.NDArray[np.int32]
     first_chunk: npt.NDArray[np.int32]
+    first_symbol: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int32]
     alive: npt.NDArray[np.bool_]
     by_path: dict[str, int]
 
@@ -49,6 +52,14 @@ class Files:
     def number(self, path: str) -> int | None:
         """Return the number of the file at *path*, or None if this generation has no such file."""
         return self.by_path.get(path)
+
+    def file_of(self, numbers: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the file of each of *numbers*: that of a symbol, there or not, and of -1 - f file f itself."""
+        asked = np.asarray(numbers, dtype=np.int64)
+        files: npt.NDArray[np.int64] = np.where(
+            asked < 0, -1 - asked, np.searchsorted(self.first_symbol, asked, side="right") - 1
+        )
+        return files
 
     @classmethod
     def load(cls, conn: sqlite3.Connection, *, chunks: int) -> "Files":
@@ -82,6 +93,8 @@ class Files:
             flags=np.concatenate((self.flags, added.flags)),
             lines=np.concatenate((self.lines, added.lines)),
             first_chunk=np.concatenate((self.first_chunk[:-1], added.first_chunk)),
+            first_symbol=np.concatenate((self.first_symbol, added.first_symbol)),
+            rank=_ranks(by_path, len(paths)),
             alive=alive,
             by_path=by_path,
         )
@@ -90,6 +103,7 @@ class Files:
 def _read(rows: list[sqlite3.Row], *, chunks: int, known: dict[str, str]) -> Files:
     """Return *rows*; *known* are a few dozen different words, held once."""
     paths = [os.fsdecode(row[0]) for row in rows]
+    by_path = {path: number for number, path in enumerate(paths)}
     return Files(
         paths=paths,
         blobs=[BlobId(row[1]) for row in rows],
@@ -99,9 +113,17 @@ def _read(rows: list[sqlite3.Row], *, chunks: int, known: dict[str, str]) -> Fil
         flags=np.array([row[5] for row in rows], dtype=np.uint8),
         lines=np.array([row[6] for row in rows], dtype=np.int32),
         first_chunk=np.array([*(row[7] for row in rows), chunks], dtype=np.int32),
+        first_symbol=np.array([row[8] for row in rows], dtype=np.int64),
+        rank=_ranks(by_path, len(rows)),
         alive=np.ones(len(rows), dtype=np.bool_),
-        by_path={path: number for number, path in enumerate(paths)},
+        by_path=by_path,
     )
+
+
+def _ranks(by_path: dict[str, int], count: int) -> npt.NDArray[np.int32]:
+    ranks = np.zeros(count, dtype=np.int32)
+    ranks[list(by_path.values())] = np.arange(len(by_path))
+    return ranks
 
 
 def _with(by_path: dict[str, int], added: dict[str, int]) -> dict[str, int]:

@@ -132,7 +132,7 @@ class Generation:
         with self._db.read() as tables:
             self._below: _Below = below if below is not None and below.key == key else _Below.load(folder, tables, key)
             self._lay(tables, self._below, patched=is_patched(folder))
-            self.gone = Gone(tables, self.files)
+            self.gone = Gone(self.files)
         self.standing = Standing(self.files.paths)
         self.symbols = SymbolTable(self._db, self.files)
         self.text = TextIndex(folder, self.files.blobs, unpacked=unpacked or Unpacked())

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from appliance.base.sqlite import Guarded, connect_immutable
 from appliance.codeintel.flow import FLOW_VERSION
 from appliance.codeintel.store.adjacency import CENTRALITY, Adjacency
-from appliance.codeintel.store.kinds import FIRST_USE, HOWS, KINDS
+from appliance.codeintel.store.kinds import FIRST_USE, HOWS, KIND_NUMBERS, KINDS
 from appliance.codeintel.store.symbols import Gone
 
 Floats = npt.NDArray[np.float32]
@@ -98,6 +98,11 @@ class CallGraph:
     def uses(self, targets: Collection[int]) -> list[EdgeRow]:
         """Return the edges of every kind that lead to any of *targets*, in the order of `callers`."""
         return self._edges("target", targets)
+
+    def defining(self, targets: Collection[int]) -> list[int]:
+        """Return the symbols that define, elsewhere, what one of *targets* declares."""
+        edges = self._edges("target", targets, f"AND kind = {KIND_NUMBERS['defines']}")
+        return [edge.source for edge in edges if edge.source >= 0]
 
     def callees(self, sources: Collection[int]) -> list[EdgeRow]:
         """Return the calls that stand in any of *sources*, surest first."""

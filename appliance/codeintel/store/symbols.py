@@ -14,7 +14,6 @@ from appliance.ids import BlobId
 
 _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
 _MOST_NEAR = 20_000
-_NO_END = 1 << 62
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
 _COLUMNS = (
@@ -44,27 +43,16 @@ class SymbolRow:
 class Gone:
     """Which numbers of symbols and files a generation does not have any more; a graph of a former state may name them."""
 
-    def __init__(self, conn: sqlite3.Connection, files: Files) -> None:
-        rows = conn.execute(
-            "SELECT (SELECT f.first_symbol FROM every_file f WHERE f.id = d.file),"
-            " (SELECT n.first_symbol FROM every_file n WHERE n.id = d.file + 1) FROM dead d ORDER BY d.file"
-        ).fetchall()
+    def __init__(self, files: Files) -> None:
         self._files = files
-        self._starts = np.array([row[0] for row in rows], dtype=np.int64)
-        self._ends = np.array([_NO_END if row[1] is None else row[1] for row in rows], dtype=np.int64)
+        self._any = not files.alive.all()
 
     def __bool__(self) -> bool:
-        return len(self._starts) > 0
+        return self._any
 
     def among(self, numbers: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return for each of *numbers*, symbols or as -1 - f files, whether it is no more."""
-        asked = np.asarray(numbers, dtype=np.int64)
-        dead = np.zeros(asked.shape, dtype=np.bool_)
-        if self:
-            place = np.searchsorted(self._starts, asked, side="right") - 1
-            dead = (place >= 0) & (asked < self._ends[place])
-        top = asked < 0
-        dead[top] = ~self._files.alive[-1 - asked[top]]
+        dead: npt.NDArray[np.bool_] = ~self._files.alive[self._files.file_of(numbers)]
         return dead
 
 
@@ -117,6 +105,29 @@ class SymbolTable:
         """Return all definitions in the file at *path*, in the order of lines; none if the index has no such file."""
         number = self._files.number(path)
         return [] if number is None else self._select("WHERE s.file = ?", (number,), -1)
+
+    def inside(self, row: SymbolRow) -> list[int]:
+        """Return the ids of the definitions in the lines of *row*, in their order, without itself."""
+        query = "SELECT id FROM symbols WHERE file = ? AND id > ? AND start_line >= ? AND end_line <= ? ORDER BY id"
+        with self._db.read() as conn:
+            return [each[0] for each in conn.execute(query, (row.file, row.id, row.start_line, row.end_line))]
+
+    def makers(self, row: SymbolRow) -> list[int]:
+        """Return the ids of the constructors of the class *row*."""
+        query = "SELECT id FROM symbols WHERE file = ? AND parent = ? AND (name = '__init__' OR kind = 'constructor')"
+        with self._db.read() as conn:
+            return [each[0] for each in conn.execute(query, (row.file, row.id))]
+
+    def qualnames(self, ids: Sequence[int]) -> list[str]:
+        """Return the qualified names of the definitions with these ids, in no order."""
+        found: list[str] = []
+        with self._db.read() as conn:
+            for start in range(0, len(ids), _MOST_MARKS):
+                some = ids[start : start + _MOST_MARKS]
+                marks = ",".join("?" * len(some))
+                rows = conn.execute(f"SELECT qualname FROM symbols WHERE id IN ({marks})", tuple(some))  # noqa: S608 - marks
+                found += [each[0] for each in rows]
+        return found
 
     def rows(self, ids: Iterable[int]) -> list[SymbolRow]:
         """Return the definitions with these ids, in the order of *ids*."""

@@ -10,13 +10,17 @@ import pytest
 
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.citations import Texts
-from appliance.codeintel.query.draft import Code
+from appliance.codeintel.query.calls import with_inner
+from appliance.codeintel.query.draft import Code, Found
 from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.impact import WORTH, impact
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Pointed, Scope
+from appliance.codeintel.store.graph import CallGraph
+from appliance.codeintel.store.kinds import KIND_NUMBERS
 from appliance.errors import InvalidInput, NotFound
 from tests.support.indexing import IndexBench, go_on, silent
 from tests.support.repos import commit, make_repo
@@ -60,7 +64,23 @@ from shop.cart import add
 def test_add():
     assert add([1])
 """
-FILES = {"shop/__init__.py": "", "shop/prices.py": PRICES, "shop/cart.py": CART, "tests/test_cart.py": TEST}
+ENGINE = """\
+pub fn turn() {}
+
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns() { turn(); }
+}
+"""
+FILES = {
+    "shop/__init__.py": "",
+    "shop/prices.py": PRICES,
+    "shop/cart.py": CART,
+    "tests/test_cart.py": TEST,
+    "engine/lib.rs": ENGINE,
+}
 _T = TypeVar("_T")
 
 
@@ -187,7 +207,7 @@ def test_a_map_names_what_is_leant_on_and_stays_within_its_budget(asking: Asking
     small = run(asking.reader.repomap(scope=asking.scope, tokens=100, focus=("shop/cart.py",)))
     assert small.tokens <= 100
     assert small.files[0].file.path == "shop/cart.py"
-    assert (small.total, small.truncated) == (5, True)
+    assert (small.total, small.truncated) == (6, True)
 
 
 def test_the_pack_for_a_question_stays_within_its_budget(asking: Asking) -> None:
@@ -300,6 +320,49 @@ def test_a_page_says_that_it_is_one_and_all_pages_together_are_everything(asking
         if not page.truncated:
             break
     assert len(set(seen)) == len(seen) == 2
+
+
+def _slowly(found: Found, graph: CallGraph) -> set[tuple[int, int, int, float]]:
+    """Return source, line, steps and confidence of all that a change of *found* reaches, edge by edge."""
+    sure: dict[int, float] = dict.fromkeys(with_inner(found), 1.0)
+    frontier, reached = set(sure), set()
+    for steps in range(1, 6):
+        best: dict[int, tuple[float, int]] = {}
+        for edge in graph.uses(sorted(frontier)):
+            value = sure[edge.target] * edge.confidence * float(WORTH[KIND_NUMBERS[edge.kind]])
+            if edge.source not in sure and value >= 0.05 and value > best.get(edge.source, (0.0, 0))[0]:
+                best[edge.source] = (value, edge.line)
+        sure |= {source: value for source, (value, _) in best.items()}
+        reached |= {(source, line, steps, round(value, 2)) for source, (value, line) in best.items()}
+        frontier = {source for source in best if source >= 0}
+    return reached
+
+
+def test_impact_page_by_page_is_what_following_every_edge_reaches(asking: Asking) -> None:
+    """It goes by arrays, and only the page that is shown is looked up."""
+    generation = asking.bench.generation(asking.repo)
+    assert generation.graph is not None
+    code, reached = Code(generation, "repo"), 0
+    for row in [row for path in generation.files.by_path for row in generation.symbols.in_file(path)]:
+        found = impact(Found(code, row), generation.graph)
+        every = found.page(slice(None))
+        assert [each for start in range(0, len(found), 2) for each in found.page(slice(start, start + 2))] == every
+        assert found.tests == sum(each.test for each in every)
+        told = [
+            (each.symbol.id if each.symbol else -1 - each.file, each.line, each.steps, each.confidence) for each in every
+        ]
+        assert {each[:1] + each[2:] for each in told} == {
+            each[:1] + each[2:] for each in _slowly(Found(code, row), generation.graph)
+        }
+        assert sorted(every, key=lambda each: (each.steps, each.test, -each.confidence, each.path, each.line)) == every
+        reached += len(every)
+    assert reached > 10
+
+
+def test_a_test_of_rust_counts_as_one_though_its_file_is_none(asking: Asking) -> None:
+    found = run(asking.reader.impact("turn", scope=asking.scope))
+    assert [(each.symbol, each.test) for each in found.reached] == [("tests.turns", True)]
+    assert found.tests == 1
 
 
 def test_impact_goes_over_uses_of_every_kind_and_names_what_changed_together(asking: Asking) -> None:
