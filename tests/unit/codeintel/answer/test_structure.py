@@ -155,9 +155,8 @@ def test_the_paths_are_gone_through_a_few_times_however_many_places_a_name_can_m
     numbers, walked = np.zeros(len(paths) + 1, dtype=np.int32), Walked({path: number for number, path in enumerate(paths)})
     flags, alive = numbers.astype(np.uint8), np.ones(len(paths), dtype=np.bool_)
     many = copy.copy(whole)
-    many.files = Files(
-        paths, [BlobId("b")] * len(paths), [], [], [], flags, numbers, numbers, numbers, numbers, alive, walked
-    )
+    blobs, symbols = [BlobId("b")] * len(paths), numbers.astype(np.int64)
+    many.files = Files(paths, blobs, [], [], [], flags, numbers, numbers, symbols, numbers, alive, walked)
     walked.walks = 0
     query = classify(question)
     assert query is not None
