@@ -13,10 +13,10 @@ import msgspec
 
 from appliance import errors
 from appliance.access.secret import digest, proof
-from appliance.base.paths import DataPaths
+from appliance.base.paths import DataPaths, display
 from appliance.cli import loading, place
 from appliance.config import Loaded, Web
-from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, Unavailable
+from appliance.errors import ApplianceError, DeadlineExceeded, HostUnfit, InvalidInput, LimitExceeded, Unavailable
 from appliance.ops import preflight
 
 T = TypeVar("T")
@@ -117,8 +117,8 @@ class Remote:
     ) -> bytes:
         """Return the body of the answer as it came; *patient* waits as long as a model may need."""
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
-        content = None if body is None else msgspec.json.encode(body)
         with running():
+            content = None if body is None else msgspec.json.encode(body)
             self._introduce()
             response = self._client.request(
                 method, path, params=wanted, content=content, headers=_JSON, timeout=PATIENT if patient else LIMITS
@@ -131,12 +131,11 @@ class Remote:
         """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
         headers = _JSON | {"accept": "text/event-stream"}
         with running():
+            content = msgspec.json.encode(body)
             self._introduce()
         with (
             running(),
-            self._client.stream(
-                "POST", path, content=msgspec.json.encode(body), headers=headers, timeout=PATIENT
-            ) as response,
+            self._client.stream("POST", path, content=content, headers=headers, timeout=PATIENT) as response,
         ):
             if response.is_error:
                 response.read()
@@ -204,6 +203,7 @@ def where_of(paths: DataPaths) -> Web:
     return where.web
 
 
+_SHOWN: Final = 100  # characters of an argument, in an error
 _FAULTY: Final = "Some of the values are not right:"
 _WHO: Final = "`skellig status` says whether Skellig runs; web.port chooses another port."
 _JSON: Final = {"content-type": "application/json"}
@@ -257,6 +257,13 @@ def running() -> Iterator[None]:
         raise DeadlineExceeded("The appliance did not answer in time.", remedy="`skellig status` says how it is.") from exc
     except httpx2.HTTPError as exc:
         raise Unavailable("The appliance broke off in the middle of its answer.", remedy="Try again.") from exc
+    except httpx2.InvalidURL as exc:
+        raise LimitExceeded("That is too long to be asked.", remedy="Shorten it, or ask twice.") from exc
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(
+            f"{display(str(exc.object))[:_SHOWN]!r} is not UTF-8.",
+            remedy="Give it in UTF-8, or name what it means otherwise.",
+        ) from exc
 
 
 def _not_running() -> Unavailable:

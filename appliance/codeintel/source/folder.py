@@ -136,7 +136,7 @@ class FolderSource(Stored):
     def _scan(self) -> Seen:
         if not self._root.is_dir():
             raise NotFound(f"The folder {self._root} does not exist any more.", remedy="Remove it, or put it back.")
-        scan = Scan(self._root, git_dir=self._git_dir, skip=self._mirror, max_bytes=self._max_bytes)
+        scan = Scan(self._root, git_dir=self._git_dir, max_bytes=self._max_bytes)
         return Seen({found.path: found for found in scan.files()}, scan.left_out)
 
     def _take_in(self, seen: Seen, known: Taken | None) -> Taken:

@@ -41,8 +41,8 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
     """Return the source at *location*: a work tree, linked work tree, bare repository or plain folder, or what was fetched.
 
     *mirror* is a folder of ours for this one source, made when needed. Raise `NotFound` when nothing is there,
-    `InvalidInput` for a file or a folder that may not be read, `MalformedContent` for a broken repository, `UnsafePath` for
-    one that leads to another repository's files.
+    `InvalidInput` for a file, a folder that may not be read or a plain one that *mirror* lies in, `MalformedContent` for a
+    broken repository, `UnsafePath` for one that leads to another repository's files.
     """
     if is_fetched(location):
         fetched = mirror / FETCHED
@@ -67,6 +67,11 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
     directory = view.find(location)
     if directory is not None:
         return GitSource(directory, mirror=mirror, max_bytes=most_bytes(limits), mask=limits.mask_secrets)
+    if mirror.resolve().is_relative_to(location.resolve()):
+        raise InvalidInput(
+            f"{location} holds the appliance's own data, and would change with every index of it.",
+            remedy="Give the folders in it that hold code.",
+        )
     return FolderSource(
         location, mirror=mirror, max_bytes=most_bytes(limits), clock=clock or SystemClock(), mask=limits.mask_secrets
     )

@@ -30,12 +30,11 @@ class Found:
 
 
 class Scan:
-    """One walk through *root*. Never enters *skip*, nested repositories or ignored folders."""
+    """One walk through *root*. Never enters nested repositories or ignored folders."""
 
-    def __init__(self, root: Path, *, git_dir: Path, skip: Path, max_bytes: int) -> None:
+    def __init__(self, root: Path, *, git_dir: Path, max_bytes: int) -> None:
         self._root = os.fsencode(root).rstrip(b"/")
         self._git_dir = git_dir
-        self._skip = os.fsencode(os.path.realpath(skip))
         self._max_bytes = max_bytes
         self._rules: IgnoreRules | None = None
         self.left_out: list[LeftOut] = []
@@ -72,12 +71,10 @@ class Scan:
             return []
 
     def _entered(self, folder: bytes, *, ruled: bool) -> list[tuple[bytes, bool]]:
-        whole = self._root + b"/" + folder
-        if len(whole) > _LONGEST_PATH:
+        if len(self._root) + 1 + len(folder) > _LONGEST_PATH:
             self._leave(folder, "unreadable", "Its path is too long.")
-        elif whole.rstrip(b"/") != self._skip:
-            return [(folder, ruled)]
-        return []
+            return []
+        return [(folder, ruled)]
 
     def _learn(self, folder: bytes, entries: "list[os.DirEntry[bytes]]") -> bool:
         for entry in entries:

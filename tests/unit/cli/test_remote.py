@@ -12,7 +12,7 @@ from appliance.cli import place
 from appliance.cli.remote import Remote, address, shown_address
 from appliance.cli.views import Repo
 from appliance.config import Web
-from appliance.errors import ApplianceError, HostUnfit, NotFound, Unavailable
+from appliance.errors import ApplianceError, HostUnfit, InvalidInput, LimitExceeded, NotFound, Unavailable
 from tests.support.scripted_http import Reply, ScriptedServer, events, identity, problem
 from tests.unit.cli.conftest import Line
 
@@ -45,6 +45,26 @@ def test_an_answer_that_is_not_ours_is_told_apart(appliance: ScriptedServer, lin
     appliance.replies["GET /api/v1/repos/x"] = Reply(b"<html>Welcome to nginx</html>", content_type="text/html")
     with remote_of(appliance, line) as remote, pytest.raises(Unavailable, match="not one of Skellig's"):
         remote.get("repos/x", Repo)
+
+
+@pytest.mark.parametrize("asked", ["bad\udcffbytes", "\ud800"])
+def test_what_is_not_utf8_is_said_plainly_however_it_would_be_sent(
+    appliance: ScriptedServer, line: Line, asked: str
+) -> None:
+    """A terminal passes on any bytes."""
+    with remote_of(appliance, line) as remote:
+        with pytest.raises(InvalidInput, match="is not UTF-8"):
+            remote.raw("GET", "search", query={"q": asked})
+        with pytest.raises(InvalidInput, match="is not UTF-8"):
+            remote.post("repos", Repo, {"path": asked})
+        with pytest.raises(InvalidInput, match="is not UTF-8"), remote.stream("ask", {"question": asked}):
+            pass
+    assert not appliance.asked
+
+
+def test_what_no_address_can_hold_is_too_long(appliance: ScriptedServer, line: Line) -> None:
+    with remote_of(appliance, line) as remote, pytest.raises(LimitExceeded, match="too long to be asked"):
+        remote.raw("GET", "search", query={"q": "a" * 100_000})
 
 
 def test_nobody_listening_says_how_to_start(tmp_path: Path) -> None:

@@ -294,8 +294,10 @@ def test_a_reason_that_there_is_not_is_refused_with_those_that_there_are(applian
     assert not appliance.asked
 
 
-def test_an_empty_name_is_refused(appliance: ScriptedServer, line: Line) -> None:
-    ran = line("repo", "add", "/srv/shop", "--name", "")
+@pytest.mark.parametrize("arguments", [("/srv/shop", "--name", ""), ("",), (" ",)])
+def test_an_empty_name_or_path_is_refused(appliance: ScriptedServer, line: Line, arguments: tuple[str, ...]) -> None:
+    """A script whose variable is not set would otherwise add the folder that it happens to run in."""
+    ran = line("repo", "add", *arguments)
     assert ran.status == 2
-    assert "The name is empty." in ran.err
+    assert "The path or the name is empty." in ran.err
     assert not appliance.asked
