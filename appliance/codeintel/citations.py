@@ -103,16 +103,17 @@ def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str
 
 def verify_places(spans: Sequence[Span], *, sources: Mapping[RepoId, Source]) -> list[Span]:
     """Return *spans*, of whose blobs it is known that they have those lines, verified where their paths hold the blobs."""
-    located: dict[tuple[RepoId, CommitId, str], BlobId | None] = {}
-    checked = []
+    wanted: dict[tuple[RepoId, CommitId], list[str]] = {}
     for span in spans:
-        key = (span.repo, span.commit, span.path)
-        if key not in located:
-            located[key] = None
-            with suppress(ApplianceError, OSError, KeyError):
-                located[key] = sources[span.repo].locate(commit=span.commit, path=span.path)
-        checked.append(replace(span, verified=located[key] == span.blob))
-    return checked
+        wanted.setdefault((span.repo, span.commit), []).append(span.path)
+    located: dict[tuple[RepoId, CommitId], Mapping[str, BlobId | None]] = {}
+    for (repo, commit), paths in wanted.items():
+        with suppress(ApplianceError, OSError, KeyError):
+            located[repo, commit] = sources[repo].located(commit=commit, paths=paths)
+    nothing: Mapping[str, BlobId | None] = {}
+    return [
+        replace(span, verified=located.get((span.repo, span.commit), nothing).get(span.path) == span.blob) for span in spans
+    ]
 
 
 def cite(places: Sequence[Place], *, texts: Texts) -> tuple[tuple[Citation, ...], list[str]]:

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.remoteness import remoteness
 from appliance.ids import BlobId
@@ -12,6 +15,7 @@ from appliance.ids import BlobId
 _ALIKE: Final = 0.8  # share of the lines of the longer of two chunks that both have
 _LEAST_LINES: Final = 4  # of less nobody can say that it was copied
 _NEAR: Final = 0.002  # of the latent cosines of two chunks of one repository: those of the same words are equal
+_SAME_WORDS: Final = 0.8  # cosine in the latent space, under which two chunks have other words and need not be read
 Lines = frozenset[str]
 
 
@@ -64,6 +68,7 @@ class _Near:
         self._groups: defaultdict[object, list[tuple[int, Alike]]] = defaultdict(list)
         self._lines: dict[int, Lines] = {}
         self._parts = gathered.part.tolist()
+        self._directions = {number: _directions(gathered, number) for number in set(self._parts)}
         self._keys = [self._key(part, chunk) for part, chunk in zip(self._parts, gathered.signals.ids.tolist(), strict=True)]
 
     def part(self, place: int) -> int:
@@ -90,11 +95,17 @@ class _Near:
         for trait in self._traits(place):
             for other, group in self._groups.get(trait, ()):
                 theirs, first, last = self.key(other)
-                if theirs == blob or not _like_in_length(end - start, last - first):
+                if theirs == blob or not _like_in_length(end - start, last - first) or self._of_other_words(place, other):
                     continue
                 if alike(self._said(place), self._said(other)):
                     return group
         return None
+
+    def _of_other_words(self, one: int, two: int) -> bool:
+        directions = self._directions[self._parts[one]]
+        if directions is None or self._parts[one] != self._parts[two]:
+            return False
+        return float(directions[one] @ directions[two]) < _SAME_WORDS
 
     def _traits(self, place: int) -> list[object]:
         generation = self._gathered.parts[self.part(place)].generation
@@ -109,6 +120,17 @@ class _Near:
             _, start, end = self.key(place)
             self._lines[place] = lines_of(generation.text.lines(text, start, end)) if text >= 0 else frozenset()
         return self._lines[place]
+
+
+def _directions(gathered: Gathered, part: int) -> npt.NDArray[np.float32] | None:
+    """Return the rows of *part* in its latent space, one a candidate of whatever part; None if it has no such space."""
+    space = gathered.parts[part].generation.latent
+    if space is None:
+        return None
+    mine = gathered.part == part
+    rows = np.zeros((len(mine), space.matrix.shape[1]), dtype=np.float32)
+    rows[mine] = space.rows(gathered.signals.ids[mine])
+    return rows
 
 
 def _like_in_length(one: int, two: int) -> bool:

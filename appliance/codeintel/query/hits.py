@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from appliance.codeintel.citations import Texts, excerpt, guessed, verify
+from appliance.codeintel.citations import Texts, excerpt, guessed, verify_places
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
@@ -15,10 +15,11 @@ from appliance.codeintel.query.querylang import ParsedQuery, last_name
 from appliance.codeintel.query.signals import Signals
 from appliance.codeintel.results import Hit, Span
 from appliance.codeintel.source.base import FileFlags, Source
+from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import ApplianceError, StoreCorrupt
-from appliance.ids import BlobId, RepoId
+from appliance.ids import RepoId
 
 _MOST_WORDS = 5  # named in "why"
 _NAMED_AFTER = 0.5  # share of a file name's words that must be asked for, to say so
@@ -40,18 +41,17 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     """
     groups = distinct(gathered)
     sources, warnings = sources_of(gathered.parts, generations)
-    texts = Texts(sources)
     page = groups[offset : offset + limit]
-    _fetch(gathered, page, texts)
-    spans, _ = verify([_span(gathered, ranked) for ranked in page], texts=texts)
+    spans = verify_places([_span(gathered, ranked) for ranked in page], sources=sources)
     warnings += lost(spans, sources)
-    warnings += guessed((span.path, texts.encoding(span.repo, span.blob)) for span in spans)
+    warnings += guessed(_encoded(gathered, ranked) for ranked in page)
+    told = _Told(gathered, Texts(sources))
     places = copies(gathered.parts, (blob for ranked in page for blob in ranked.blobs))
     hits = []
     for ranked, span in zip(page, spans, strict=True):
         try:
-            hits.append(_hit(gathered, ranked, span, texts, places=sum(places[blob] for blob in ranked.blobs)))
-        except StoreCorrupt as exc:  # the symbols are read from the disk only now
+            hits.append(told.hit(ranked, span, places=sum(places[blob] for blob in ranked.blobs)))
+        except StoreCorrupt as exc:  # symbols and text are read from the disk only now
             warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
     return Page(tuple(hits), len(groups), tuple(dict.fromkeys(warnings)))
 
@@ -65,16 +65,6 @@ def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[Re
         except ApplianceError as exc:
             warnings.append(f"{part.repo.name} cannot be read now, its hits come without text: {exc.message}")
     return sources, warnings
-
-
-def _fetch(gathered: Gathered, page: Sequence[Alike], texts: Texts) -> None:
-    wanted: dict[RepoId, list[BlobId]] = {}
-    for ranked in page:
-        part = gathered.parts[gathered.part[ranked.place]]
-        file = part.generation.chunk_file[gathered.signals.ids[ranked.place]]
-        wanted.setdefault(part.repo.id, []).append(part.generation.files.blobs[file])
-    for repo, blobs in wanted.items():
-        texts.fetch(repo, blobs)
 
 
 def _span(gathered: Gathered, ranked: Alike) -> Span:
@@ -93,6 +83,13 @@ def _span(gathered: Gathered, ranked: Alike) -> Span:
     )
 
 
+def _encoded(gathered: Gathered, ranked: Alike) -> tuple[str, str]:
+    """Return the path of a hit, and what its file was read as."""
+    generation = gathered.parts[gathered.part[ranked.place]].generation
+    file = int(generation.chunk_file[gathered.signals.ids[ranked.place]])
+    return generation.files.paths[file], generation.files.encodings[file]
+
+
 def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
     """Return what to say of repos that are there, but do not hold what was indexed of them: their history was rewritten."""
     lost = Counter((span.repo_name, span.commit) for span in spans if not span.verified and span.repo in sources)
@@ -103,63 +100,81 @@ def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
     ]
 
 
-def _hit(gathered: Gathered, ranked: Alike, span: Span, texts: Texts, *, places: int) -> Hit:
-    part = gathered.parts[gathered.part[ranked.place]]
-    generation = part.generation
-    chunk = int(gathered.signals.ids[ranked.place])
-    text = excerpt(span, texts=texts)
-    defined = generation.chunk_defines(chunk)
-    asked = _asked(defined, gathered.query)
-    symbol = asked or generation.chunk_symbol(chunk) or (defined[0] if defined else None)
-    return Hit(
-        span=span,
-        symbol="" if symbol is None else symbol.qualname,
-        kind="" if symbol is None else symbol.kind,
-        language=generation.files.languages[int(generation.chunk_file[chunk])],
-        score=round(ranked.score, 4),
-        why=tuple(_why(gathered, ranked.place, part=part, text=text, asked=asked, places=places)),
-        text=text,
-    )
+class _Told:
+    """Tells of the hits of one page; what they have in common is looked up once."""
+
+    def __init__(self, gathered: Gathered, texts: Texts) -> None:
+        self._gathered = gathered
+        self._texts = texts
+        self._words = [_words(gathered.query, part) for part in gathered.parts]
+        self._names = {last_name(name).casefold() for name in gathered.query.names}
+
+    def hit(self, ranked: Alike, span: Span, *, places: int) -> Hit:
+        """Return one hit, of lines that stand in so many *places* in all."""
+        part = int(self._gathered.part[ranked.place])
+        generation = self._gathered.parts[part].generation
+        chunk = int(self._gathered.signals.ids[ranked.place])
+        file = int(generation.chunk_file[chunk])
+        text = self._text(generation, file, span)
+        around, defined = int(generation.chunk_symbol_id[chunk]), generation.chunk_defines_ids(chunk)
+        rows = {row.id: row for row in generation.symbols.rows([*defined, *([around] if around >= 0 else [])])}
+        asked = next((rows[each] for each in defined if rows[each].name.casefold() in self._names), None)
+        symbol = asked or rows.get(around) or (rows[defined[0]] if defined else None)
+        return Hit(
+            span=span,
+            symbol="" if symbol is None else symbol.qualname,
+            kind="" if symbol is None else symbol.kind,
+            language=generation.files.languages[file],
+            score=round(ranked.score, 4),
+            why=tuple(self._why(ranked.place, text, self._words[part], asked=asked, places=places)),
+            text=text,
+        )
+
+    def _text(self, generation: Generation, file: int, span: Span) -> str:
+        number = int(generation.text.of_file[file]) if span.verified else -1
+        if number < 0:  # what a repository has lost, or hides since, the index does not show either
+            return excerpt(span, texts=self._texts)
+        return "\n".join(generation.text.lines(number, span.start_line, span.end_line))
+
+    def _why(
+        self, place: int, text: str, words: Sequence["_Word"], *, asked: SymbolRow | None, places: int
+    ) -> Iterable[str]:
+        signals, there = self._gathered.signals, set(query_tokens(text))
+        if asked is not None:
+            yield f"defines {asked.qualname}"
+        if signals.stem[place] >= _NAMED_AFTER:
+            yield "the file is called so"
+        found = [word.text for word in words if not there.isdisjoint(word.tokens)][:_MOST_WORDS]
+        if found:
+            yield f"words: {', '.join(found)}"
+        if not np.isnan(signals.dense[place]):
+            yield f"meaning {signals.dense[place]:.2f}"
+        yield from _lowered(signals, place)
+        yield from elsewhere(places)
 
 
-def _asked(defined: Sequence[SymbolRow], query: ParsedQuery) -> SymbolRow | None:
-    names = {last_name(name).casefold() for name in query.names}
-    return next((row for row in defined if row.name.casefold() in names), None)
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a query as it is shown, and the search tokens that it is."""
+
+    text: str
+    tokens: tuple[str, ...]
 
 
-def _why(gathered: Gathered, place: int, *, part: Part, text: str, asked: SymbolRow | None, places: int) -> Iterable[str]:
-    signals = gathered.signals
-    if asked is not None:
-        yield f"defines {asked.qualname}"
-    if signals.stem[place] >= _NAMED_AFTER:
-        yield "the file is called so"
-    words = _words(gathered.query, part, text)
-    if words:
-        yield f"words: {', '.join(words)}"
-    if not np.isnan(signals.dense[place]):
-        yield f"meaning {signals.dense[place]:.2f}"
-    yield from _lowered(signals, place)
-    yield from elsewhere(places)
+def _words(query: ParsedQuery, part: Part) -> list[_Word]:
+    """Return the words of the query, those first that are rarest in *part*."""
+    words = [
+        _Word(word.strip("()[]{}<>,;:!?.'`\""), tuple(query_tokens(word))) for word in dict.fromkeys(query.text.split())
+    ]
+    words = [word for word in words if word.tokens]
+    rarity = part.generation.lexical.rarity([word.tokens[-1] for word in words])
+    return [words[n] for n in np.argsort(-rarity, kind="stable")]
 
 
 def elsewhere(places: int) -> Iterable[str]:
     """Yield what to say of lines that stand in so many *places* in all."""
     if places > 1:
         yield "also in 1 place" if places == 2 else f"also in {places - 1} places"
-
-
-def _words(query: ParsedQuery, part: Part, text: str) -> list[str]:
-    """Return the words of the query that stand in *text*, rarest first."""
-    there = set(query_tokens(text))
-    found = [word.strip("()[]{}<>,;:!?.'`\"") for word in dict.fromkeys(query.text.split()) if _stands(word, there)]
-    tokens = [(query_tokens(word) or [""])[-1] for word in found]
-    rarity = part.generation.lexical.rarity(tokens)
-    return [found[n] for n in np.argsort(-rarity, kind="stable")[:_MOST_WORDS]]
-
-
-def _stands(word: str, there: set[str]) -> bool:
-    tokens = query_tokens(word)
-    return bool(tokens) and any(token in there for token in tokens)
 
 
 def _lowered(signals: Signals, place: int) -> Iterable[str]:

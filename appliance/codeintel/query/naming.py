@@ -6,7 +6,7 @@ import numpy.typing as npt
 from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.symbols import SymbolRow
+from appliance.codeintel.store.symbols import Head
 
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 _CALLABLES = frozenset({"function", "method"})
@@ -20,9 +20,9 @@ def named(generation: Generation, query: ParsedQuery, ids: npt.NDArray[np.int64]
     Types at the top level count in full, functions and methods less, everything else least.
     """
     defined = [generation.chunk_defines_ids(int(chunk))[:_MOST] for chunk in ids]
-    rows = {row.id: row for row in generation.symbols.rows(dict.fromkeys(each for some in defined for each in some))}
+    heads = generation.symbols.heads(dict.fromkeys(each for some in defined for each in some))
     asked = _Asked(query.tokens)
-    worth = {number: asked.worth(row) for number, row in rows.items()}
+    worth = {number: asked.worth(head) for number, head in heads.items()}
     return np.array([max((worth[each] for each in some), default=0.0) for some in defined], dtype=np.float32)
 
 
@@ -34,15 +34,15 @@ class _Asked:
         self._stems = tuple({token[: max(_SHORTEST, len(token) - 1)] for token in tokens if len(token) >= _SHORTEST})
         self._known: dict[str, bool] = {}
 
-    def worth(self, row: SymbolRow) -> float:
-        """Return what the name of *row* is worth; one matching word is worth less than two."""
-        words = tokenize(row.name).split()
+    def worth(self, head: Head) -> float:
+        """Return what the name in *head* is worth; one matching word is worth less than two."""
+        words = tokenize(head.name).split()
         if len(words) > 1:
             words.pop()  # the name as a whole
         if not words:
             return 0.0
         met = sum(map(self._has, words))
-        return met / len(words) * min(1.0, met / 2 + 0.25) * _weight(row)
+        return met / len(words) * min(1.0, met / 2 + 0.25) * _weight(head)
 
     def _has(self, word: str) -> bool:
         known = self._known.get(word)
@@ -57,7 +57,7 @@ class _Asked:
         return any(word.startswith(other) for other in self._stems) or any(token.startswith(stem) for token in self._exact)
 
 
-def _weight(row: SymbolRow) -> float:
-    if row.kind in _TYPES and not row.parent:
+def _weight(head: Head) -> float:
+    if head.kind in _TYPES and not head.inner:
         return 1.0
-    return 0.6 if row.kind in _CALLABLES else 0.4
+    return 0.6 if head.kind in _CALLABLES else 0.4

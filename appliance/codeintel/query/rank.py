@@ -87,11 +87,18 @@ def _coherent(scores: Floats, files: npt.NDArray[np.int64], weight: float) -> Fl
     """Lift the best chunk of each file by what its best chunks score together."""
     result = scores.copy()
     order = np.lexsort((-scores, files))
-    starts = np.flatnonzero(np.r_[True, files[order][1:] != files[order][:-1]])
-    for start, end in zip(starts, np.r_[starts[1:], len(order)], strict=True):
-        best = scores[order[start : min(end, start + _COHERENT)]]
-        result[order[start]] += weight * (best[0] + best.mean() / 2)
+    place = _place_in_file(files[order])
+    starts = np.flatnonzero(place == 0)
+    best, counted = scores[order], place < _COHERENT
+    means = np.add.reduceat(best * counted, starts) / np.add.reduceat(counted, starts)
+    result[order[starts]] += weight * (best[starts] + means / 2)
     return result
+
+
+def _place_in_file(files: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each of *files*, those that are the same beside each other, how many of that file stand before it."""
+    starts = np.flatnonzero(np.r_[True, files[1:] != files[:-1]])
+    return np.arange(len(files)) - np.repeat(starts, np.diff(np.r_[starts, len(files)]))
 
 
 def _rules(scores: Floats, signals: Signals, query: ParsedQuery, weights: Weights) -> Floats:
@@ -118,12 +125,10 @@ def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[FileFlags, flo
 def _saturated(scores: Floats, files: npt.NDArray[np.int64], factor: float) -> Ranking:
     """Order by score, where each further chunk of one file counts *factor* times the one before."""
     order = np.argsort(-scores, kind="stable")
-    seen: dict[int, int] = {}
-    final = np.empty(len(order), dtype=np.float32)
-    for place, candidate in enumerate(order):
-        file = int(files[candidate])
-        final[place] = scores[candidate] * factor ** seen.get(file, 0)
-        seen[file] = seen.get(file, 0) + 1
+    grouped = np.argsort(files[order], kind="stable")
+    before = np.empty(len(order), dtype=np.int64)
+    before[grouped] = _place_in_file(files[order][grouped])
+    final = (scores[order] * factor**before).astype(np.float32)
     again = np.argsort(-final, kind="stable")
     return Ranking(order[again], final[again])
 

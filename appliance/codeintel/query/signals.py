@@ -1,5 +1,6 @@
 """What is known of each candidate for a query: the numbers that both rankers, for searches and for packs, start from."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _SIGILS = ("", "$", "_")  # what a name may begin with that is left out when it 
 _PART_OF_NAME = 0.7  # `stream` where `Client.stream` was asked and nothing has the whole name
 _KINDS = {"variable": 0.6, "field": 0.5, "property": 0.6, "heading": 0.4, "module": 0.5, "constructor": 0.8}
 _INNER = 0.7  # who asks for `Engine` means the type more often than a method of that name
+_MOST_STEMS = 20_000  # paths whose file's name is remembered in tokens
 _EMPTY_STEMS = frozenset({"__init__", "index", "mod", "lib", "main", "__main__"})
 
 
@@ -169,6 +171,8 @@ def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Si
 
 
 def _best(scores: Floats, depth: int, allowed: Ids | None) -> Ids:
+    if allowed is None and len(scores) > depth and not np.isnan(scores).any():
+        return np.argpartition(scores, -depth)[-depth:]
     places = np.arange(len(scores)) if allowed is None else allowed
     known = places[~np.isnan(scores[places])]
     if len(known) <= depth:
@@ -254,11 +258,12 @@ def _stem(generation: Generation, query: ParsedQuery, files: Ids) -> Floats:
     return np.array(shares, dtype=np.float32)[place] if shares else np.zeros(0, dtype=np.float32)
 
 
-def stem_tokens(path: str) -> list[str]:
+@functools.lru_cache(maxsize=_MOST_STEMS)
+def stem_tokens(path: str) -> tuple[str, ...]:
     """Return the search tokens of a file's name without its ending; none for a name that every package has."""
     name = path.rpartition("/")[2]
     stem = name.partition(".")[0] or name
-    return [] if stem.lower() in _EMPTY_STEMS else tokenize(stem).split()
+    return () if stem.lower() in _EMPTY_STEMS else tuple(tokenize(stem).split())
 
 
 def _share(asked: frozenset[str], stem: Sequence[str]) -> float:

@@ -159,6 +159,9 @@ class Source(Protocol):
         Raise `NotFound` for a file that people keep secrets in: nobody is to read it here.
         """
 
+    def located(self, *, commit: CommitId, paths: Sequence[str]) -> dict[str, BlobId | None]:
+        """Return what `locate` does for each of *paths*, asked for all at once; None for a file of secrets."""
+
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return how many commits *branch* has that *commit* lacks; None if the repository cannot tell."""
 

@@ -75,13 +75,19 @@ class Objects:
 
     def info(self, name: str | bytes) -> Info | None:
         """Return what *name* is (an id, a full ref, ``<commit>:<path>``), or None; *name* holds no line end."""
-        line = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+        return self.infos([name])[0]
+
+    def infos(self, names: Sequence[str | bytes]) -> list[Info | None]:
+        """Return what each of *names*, a page's worth, is: all of them take one wait for git."""
+        lines = b"".join(
+            (name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name) + b"\n" for name in names
+        )
         with self._check.lock:
             for attempt in (1, 2):
                 try:
                     child = self._check.get()
-                    child.write(line + b"\n")
-                    return _info(child.until(b"\n"))
+                    child.write(lines)
+                    return [_info(child.until(b"\n")) for _ in names]
                 except MalformedContent:
                     self._check.drop()
                     if attempt == 2:

@@ -51,7 +51,7 @@ class Chunks:
 
 def _mapped(path: Path) -> _Numbers:
     try:
-        array: _Numbers = np.load(path, mmap_mode="r")
+        array: _Numbers = np.asarray(np.load(path, mmap_mode="r"))  # as an array of its own kind: each look-up is cheaper
     except (OSError, ValueError, EOFError) as exc:
         raise StoreCorrupt(
             f"The file {path} of a generation cannot be read.", remedy="Index the repository again.", path=str(path)

@@ -197,8 +197,9 @@ class Generation:
 
     def chunk_defines_ids(self, chunk: int) -> list[int]:
         """Return the ids of `chunk_defines` without looking them up."""
-        start, end = self._chunks.defines_start[chunk : chunk + 2]
-        return [int(number) for number in self._chunks.defines[start:end]]
+        start, end = self._chunks.defines_start[chunk : chunk + 2].tolist()
+        defined: list[int] = self._chunks.defines[start:end].tolist()
+        return defined
 
     def vector_key(self, file: int) -> str:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""

@@ -64,9 +64,9 @@ class LatentSpace:
         """Open *folder*; return None where there was too little to train on; raise `StoreCorrupt` for anything else."""
         try:
             words = json.loads((folder / "words.json").read_bytes())
-            matrix = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
-            scale = np.load(folder / "scale.npy", mmap_mode="r", allow_pickle=False)
-            weights = np.load(folder / "weights.npy", mmap_mode="r", allow_pickle=False)
+            matrix = np.asarray(np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False))
+            scale = np.asarray(np.load(folder / "scale.npy", mmap_mode="r", allow_pickle=False))
+            weights = np.asarray(np.load(folder / "weights.npy", mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError) as exc:
             raise StoreCorrupt(
                 f"The latent space in {folder} cannot be read.", remedy="Index the repository again.", path=str(folder)
@@ -93,6 +93,14 @@ class LatentSpace:
         frequency = 1 + np.log(np.fromiter(counts.values(), dtype=np.float32))
         folded: Floats = frequency @ self._weights[list(counts)].astype(np.float32)
         return _unit(folded[None, :]).ravel()
+
+    def rows(self, documents: npt.NDArray[np.int64]) -> Floats:
+        """Return the unit vectors of *documents*."""
+        rows = np.empty((len(documents), self.matrix.shape[1]), dtype=np.float32)
+        old = documents < len(self.matrix)
+        rows[old] = self.matrix[documents[old]] * self.scale[documents[old], None]
+        rows[~old] = self.added[documents[~old] - len(self.matrix)]
+        return rows
 
     def scores(self, query: Floats) -> Floats:
         """Return the cosine of *query* with every document, nan for one that is no more."""

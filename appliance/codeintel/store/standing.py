@@ -2,8 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,8 @@ class Standing:
         self._paths = paths
         self._outdated: dict[str, str] | None = None
         self._all: frozenset[str] = frozenset()
+        self._folders: dict[str, tuple[int, tuple[str, ...]]] = {}  # as `_folder` tells them
+        self._names: dict[int, int] = {}  # of files, as `_name` does
 
     def flags(self, files: Iterable[int], *, asked: frozenset[str]) -> npt.NDArray[np.uint8]:
         """Return for each of *files* its `FileFlags` of this kind.
@@ -35,24 +36,32 @@ class Standing:
         if self._outdated is None:
             self._all = frozenset(self._paths)
             self._outdated = _outdated(self._paths)
-        known = cache(lambda folder: self._folder(folder, asked))
-        return np.array([known(self._paths[file].rpartition("/")[0]) | self._name(file) for file in files], dtype=np.uint8)
+        return np.array([self._folder(self._paths[file], asked) | self._name(file) for file in files], dtype=np.uint8)
 
-    def _folder(self, folder: str, asked: frozenset[str]) -> int:
-        found, parts = FileFlags.NONE, folder.split("/")
-        for number, part in enumerate(parts, start=1):
-            name = (self._outdated or {}).get("/".join(parts[:number]), "")
-            if name and not any(word.startswith(name) for word in asked):
-                found |= FileFlags.LEGACY
-            if part.lower() in _INTERNAL or _hidden(part):
-                found |= FileFlags.INTERNAL
-        return found
+    def _folder(self, path: str, asked: frozenset[str]) -> int:
+        folder = path.rpartition("/")[0]
+        if folder not in self._folders:
+            self._folders[folder] = self._told(folder, self._outdated or {})
+        always, versions = self._folders[folder]
+        old = any(not any(word.startswith(version) for word in asked) for version in versions)
+        return always | FileFlags.LEGACY if old else always
+
+    def _told(self, folder: str, outdated: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
+        """Return the flags of all that is in *folder*, and the older versions that it is in."""
+        parts = folder.split("/")
+        internal = any(part.lower() in _INTERNAL or _hidden(part) for part in parts)
+        around = ("/".join(parts[:number]) for number in range(1, len(parts) + 1))
+        versions = tuple(outdated[each] for each in around if each in outdated)
+        return int(FileFlags.INTERNAL if internal else FileFlags.NONE), versions
 
     def _name(self, file: int) -> int:
-        stem, _, ending = self._paths[file].rpartition(".")
-        if ending in _HEADERS and any(f"{stem}.{source}" in self._all for source in _SOURCES):
-            return FileFlags.HEADER
-        return FileFlags.INTERNAL if _hidden(self._paths[file].rpartition("/")[2]) else FileFlags.NONE
+        if file not in self._names:
+            stem, _, ending = self._paths[file].rpartition(".")
+            header = ending in _HEADERS and any(f"{stem}.{source}" in self._all for source in _SOURCES)
+            hidden = _hidden(self._paths[file].rpartition("/")[2])
+            flag = FileFlags.HEADER if header else FileFlags.INTERNAL if hidden else FileFlags.NONE
+            self._names[file] = int(flag)
+        return self._names[file]
 
 
 def _hidden(name: str) -> bool:

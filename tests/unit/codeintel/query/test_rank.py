@@ -149,9 +149,9 @@ def test_candidates_of_two_repos_keep_their_files_apart() -> None:
 
 
 def test_a_file_is_called_by_its_name_without_endings() -> None:
-    assert stem_tokens("src/http/client.test.ts") == ["client"]
-    assert stem_tokens("src/http_client.py") == ["http", "client", "httpclient"]
+    assert stem_tokens("src/http/client.test.ts") == ("client",)
+    assert stem_tokens("src/http_client.py") == ("http", "client", "httpclient")
 
 
 def test_a_name_that_every_package_has_says_nothing() -> None:
-    assert stem_tokens("src/http/__init__.py") == stem_tokens("src/http/index.ts") == []
+    assert stem_tokens("src/http/__init__.py") == stem_tokens("src/http/index.ts") == ()

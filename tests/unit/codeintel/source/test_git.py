@@ -266,6 +266,10 @@ def test_a_file_is_located_by_commit_and_path(tmp_path: Path, opened: Opener) ->
         blob = source.locate(commit=commit_id, path=path)
         assert blob is not None
         assert source.blob(blob) == git(repo, "cat-file", "blob", blob)
+    paths = ["a.py", "nothing", "odd\nna:me \udcff.py", "dir", "../a.py", "a.py", "dir/b.c"]
+    each = {path: source.locate(commit=commit_id, path=path) for path in paths}
+    assert source.located(commit=commit_id, paths=paths) == each
+    assert set(source.located(commit=CommitId("main"), paths=paths).values()) == {None}
 
 
 @pytest.mark.parametrize(
