@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.facts import BlobFacts, BlobTask
+from appliance.codeintel.facts import BlobFacts, BlobTask, unpack_facts
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.codeintel.source.base import Entry, LeftOut, Source
@@ -37,7 +37,7 @@ def _take_in(source: Source) -> Taken:
             found[left.path] = left
     pool = ParserPool(1, LIMITS)
     try:
-        found |= {paths[blob]: facts for blob, facts in pool.map(tasks)}
+        found |= {paths[blob]: unpack_facts(packed.facts, BlobFacts) for blob, packed in pool.map(tasks)}
     finally:
         pool.close()
     return found
