@@ -76,7 +76,7 @@ class Index(Section):
     max_line_bytes: int = Field(20_000, ge=256, description="A file with a longer line is left out, as `long-line`.")
     parse_seconds: float = Field(2.0, gt=0, description="Processor seconds for the parse of one file.")
     worker_memory: int = Field(1_000_000_000, ge=200_000_000, description="Bytes of memory of one parser process.")
-    workers: int | None = Field(None, ge=1, description="Parser processes; default: one a core.")
+    workers: int | None = Field(None, ge=1, description="Processes at work on one index at once; default: one a core.")
     mask_secrets: bool = Field(
         True, description="Mask keys, tokens and passwords in files, leave files of secrets out; a change indexes all anew."
     )

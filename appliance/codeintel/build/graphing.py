@@ -1,6 +1,5 @@
 """Gives a published generation its graph, behind it: first the flows of blobs that were never followed, then the graph."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Final
@@ -9,7 +8,7 @@ import msgspec
 
 from appliance.base.log import get
 from appliance.base.paths import DataPaths
-from appliance.codeintel.build import running
+from appliance.codeintel.build import programs, running
 from appliance.codeintel.build.settings import SETTINGS, write_settings
 from appliance.codeintel.facts import BlobTask
 from appliance.codeintel.needs import Check, Progress
@@ -83,7 +82,7 @@ class GraphBuilder:
             missing = _missing(generation, flows)
             if not missing:
                 return False
-            pool = ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits)
+            pool = ParserPool(programs.at_once(self._limits), self._limits)
             rows: list[tuple[Key, bytes]] = []
             done = 0
             with closing(pool):

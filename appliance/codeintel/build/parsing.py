@@ -1,11 +1,11 @@
 """From a listed tree to cached facts: only blobs that were never seen are read and parsed."""
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
 from appliance.base.clock import Clock
+from appliance.codeintel.build import programs
 from appliance.codeintel.build.staging import Missing, Staging
 from appliance.codeintel.facts import UNSURE, BlobTask
 from appliance.codeintel.needs import Check, Progress
@@ -85,7 +85,7 @@ class FactFinder:
     def _opened(self) -> AbstractContextManager[ParserPool]:
         if self._pool is not None:
             return nullcontext(self._pool)
-        return closing(ParserPool(self._limits.workers or len(os.sched_getaffinity(0)), self._limits))
+        return closing(ParserPool(programs.at_once(self._limits), self._limits))
 
     def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
         progress("parse", tally.done, total)

@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from appliance.base.clock import Clock
 from appliance.base.durable import exclusive, storage_errors
 from appliance.base.log import get
 from appliance.base.paths import DataPaths, display
-from appliance.codeintel.build import running
+from appliance.codeintel.build import programs, running
 from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.changes import listed
 from appliance.codeintel.build.parsing import FactFinder, facts_recipe, tried_under
@@ -280,18 +280,27 @@ class Indexer:
             ).run(progress=progress, check=check)
             _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
             blobs = staging.blobs(recipe=self._facts_recipe)
-        said = running.run(
+        texts = partial(write_texts, folder, blobs, source, progress=progress, check=check)
+        said = self._written(folder, store, texts, progress=progress, check=check)
+        (folder / STAGING_NAME).unlink()
+        return _held(said.counts, listed=kept + left_out)
+
+    def _written(
+        self, folder: Path, store: CodeStore, texts: Callable[[], int], *, progress: Progress, check: Check
+    ) -> running.Said:
+        """Write *texts* and the rest of what is staged in *folder*, side by side if there may be several processes."""
+        processes = programs.at_once(self._limits)
+        if processes == 1:
+            texts()
+        return running.run(
             _WRITER,
-            str(store.paths.db),
-            self._facts_recipe,
+            *(str(store.paths.db), self._facts_recipe, str(processes)),
             folder=folder,
             phase="index",
             progress=progress,
             check=check,
-            beside=partial(write_texts, folder, blobs, source, progress=progress, check=check),
+            beside=texts if processes > 1 else None,
         )
-        (folder / STAGING_NAME).unlink()
-        return _held(said.counts, listed=kept + left_out)
 
     def _listed(
         self, source: Source, snapshot: Snapshot, rules: Rules, *, progress: Progress, check: Check

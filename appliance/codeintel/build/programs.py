@@ -7,9 +7,15 @@ import threading
 from pathlib import Path
 
 from appliance.base import proc
+from appliance.config import Index
 
 # One thread: the latent space then comes out the same on every machine, and spinning helpers do not slow the neighbours.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
+
+
+def at_once(limits: Index) -> int:
+    """Return how many processes may work on one index at the same time."""
+    return limits.workers or len(os.sched_getaffinity(0))
 
 
 def start(module: str, *arguments: str, stdout: int | None = None) -> "subprocess.Popen[bytes]":

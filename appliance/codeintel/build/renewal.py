@@ -109,9 +109,8 @@ class Renewal:
             folder.mkdir()
         with closing(Staging(folder, project_db=store.paths.db)) as staging:
             staging.add(_content(generation))
-        said = running.run(
-            _WRITER, str(store.paths.db), self._recipe, folder=folder, phase="renew", progress=progress, check=check
-        )
+        arguments = (str(store.paths.db), self._recipe, "1")  # nobody waits for it
+        said = running.run(_WRITER, *arguments, folder=folder, phase="renew", progress=progress, check=check)
         if said.counts is None or (said.counts.files, said.counts.left_out) != (info.files, info.left_out):
             raise StorageFault("A generation that was built anew does not hold what it held before.", path=str(folder))
         (folder / STAGING_NAME).unlink()

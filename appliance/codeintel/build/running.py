@@ -43,16 +43,17 @@ def run(
     phase: str,
     progress: Progress,
     check: Check,
-    beside: Callable[[], object] = lambda: None,
+    beside: Callable[[], object] | None = None,
 ) -> Said:
-    """Run *module*, which works in *folder*, to its end and return the last that it says; *beside* is done meanwhile.
+    """Run *module*, which works in *folder*, to its end and return the last that it says.
 
-    *progress* hears of *phase*. When *check* or *beside* raises, the process is ended at once. Raise what it reports,
-    `HostUnfit` when it dies without a word.
+    *beside*, if given, is done meanwhile. *progress* hears of *phase*. When *check* or *beside* raises, the process is ended
+    at once. Raise what it reports, `HostUnfit` when it dies without a word.
     """
     child = programs.start(module, str(folder), *arguments, stdout=subprocess.PIPE)
     try:
-        beside()
+        if beside is not None:
+            beside()
         for said in _lines(child, check):
             if said.error:
                 raise _ERRORS.get(said.error, StorageFault)(said.message, remedy=said.remedy, path=str(folder))

@@ -23,12 +23,12 @@ _WAIT_S: Final = 0.02  # until more is written
 class Training:
     """The training of the space of the generation in *folder*. Close it in any case: that ends its process.
 
-    It has a process once there are *beside* bytes of text.
+    It has a process once there are *beside* bytes of text, if there may be several *processes*.
     """
 
-    def __init__(self, folder: Path, *, beside: int = _BESIDE) -> None:
+    def __init__(self, folder: Path, *, processes: int, beside: int = _BESIDE) -> None:
         self._folder = folder
-        self._beside = beside
+        self._beside = beside if processes > 1 else sys.maxsize
         self._texts = (folder / _TEXTS).open("wb")
         self._child: subprocess.Popen[bytes] | None = None
 

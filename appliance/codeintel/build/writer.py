@@ -1,8 +1,8 @@
 """The writer: cached facts in, the files of one generation out.
 
-It is a program of its own (``python -m appliance.codeintel.build.writer FOLDER PROJECT_DB RECIPE``) so that the memory that
-it needs is given back when it ends, and so that it can be stopped at any point. It says on standard output how far it is,
-one JSON line at a time, and ends when its standard input closes: it never outlives the process that asked.
+It is a program of its own (``python -m appliance.codeintel.build.writer FOLDER PROJECT_DB RECIPE PROCESSES``) so that the
+memory that it needs is given back when it ends, and so that it can be stopped at any point. It says on standard output how
+far it is, one JSON line at a time, and ends when its standard input closes: it never outlives the process that asked.
 """
 
 import gc
@@ -25,12 +25,12 @@ from appliance.codeintel.store.schema import GENERATION, GENERATION_INDEXES
 from appliance.errors import StorageFault
 
 
-def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None]) -> Counts:
+def build(folder: Path, *, project_db: Path, recipe: str, tell: Callable[[int, int], None], processes: int = 1) -> Counts:
     """Write the generation staged in *folder*, and hold it to its postconditions. *tell* hears of files done and in all."""
     with (
         closing(sqlite3.connect(folder / WHOLE_NAME, isolation_level=None)) as db,
         closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=tell)) as assembly,
-        closing(Training(folder)) as training,
+        closing(Training(folder, processes=processes)) as training,
     ):
         build_lexical(folder / "lexical", _documents(folder, db, assembly, training), check=_go_on)
         training.finish()
@@ -59,10 +59,13 @@ def _documents(folder: Path, db: sqlite3.Connection, assembly: Assembly, trainin
 
 def main() -> int:
     """Do what the arguments say; return the exit status."""
-    folder, project_db, recipe = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    folder, project_db, recipe, processes = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     gc.disable()  # it makes millions of small objects, no cycles, and ends soon
     return running.serve(
-        folder, lambda tell: running.Said(counts=build(folder, project_db=project_db, recipe=recipe, tell=tell))
+        folder,
+        lambda tell: running.Said(
+            counts=build(folder, project_db=project_db, recipe=recipe, tell=tell, processes=processes)
+        ),
     )
 
 

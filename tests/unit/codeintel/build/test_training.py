@@ -14,10 +14,10 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("beside", [0, 2_000, 1 << 20])
-def test_a_process_beside_trains_as_one_does_here(tmp_path: Path, beside: int) -> None:
+@pytest.mark.parametrize(("processes", "beside"), [(2, 0), (2, 2_000), (2, 1 << 20), (1, 0)])
+def test_a_process_beside_trains_as_one_does_here(tmp_path: Path, processes: int, beside: int) -> None:
     train_latent(tmp_path / "here", _TEXTS)
-    with closing(Training(tmp_path, beside=beside)) as training:
+    with closing(Training(tmp_path, processes=processes, beside=beside)) as training:
         for text in _TEXTS:
             training.add(text)
         training.finish()
@@ -27,7 +27,7 @@ def test_a_process_beside_trains_as_one_does_here(tmp_path: Path, beside: int) -
 
 def test_a_training_that_fails_beside_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "latent").write_text("in the way")
-    with closing(Training(tmp_path, beside=0)) as training:
+    with closing(Training(tmp_path, processes=2, beside=0)) as training:
         training.add("text")
         with pytest.raises(StorageFault, match="not trained"):
             training.finish()
