@@ -55,10 +55,13 @@ class Texts:
         return self._lines[key]
 
     def fetch(self, repo: RepoId, blobs: Iterable[BlobId]) -> None:
-        """Read *blobs* ahead, all at once; what cannot be read is told of when its `lines` are asked for."""
-        with suppress(ApplianceError):
-            for blob, content in self.source(repo).blobs(blobs).items():
-                self._keep(repo, blob, content)
+        """Read those of *blobs* that were not read yet, all at once; raise as `source` does.
+
+        What cannot be read is told of when its `lines` are asked for.
+        """
+        wanted = [blob for blob in dict.fromkeys(blobs) if (repo, blob) not in self._lines]
+        for blob, content in self.source(repo).blobs(wanted).items() if wanted else ():
+            self._keep(repo, blob, content)
 
     def encoding(self, repo: RepoId, blob: BlobId) -> Encoding:
         """Return what *blob* was read as; "utf-8" while it was not, or cannot be read."""
@@ -87,14 +90,21 @@ def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str
     A span is verified only when the path holds exactly that blob in that commit and the blob has all of those lines.
     """
     warnings: dict[RepoId, str] = {}
+    located: dict[tuple[RepoId, CommitId], Mapping[str, BlobId | None]] = {}
+    for (repo, commit), mine in _by_commit(spans).items():
+        try:
+            located[repo, commit] = texts.source(repo).located(commit=commit, paths=[span.path for span in mine])
+            texts.fetch(repo, (span.blob for span in mine))
+        except (ApplianceError, OSError) as exc:
+            warnings[repo] = _unverified(mine[0], exc)
     checked = []
     for span in spans:
         stands = False
-        if span.repo not in warnings:
+        if span.repo not in warnings and located[span.repo, span.commit].get(span.path) == span.blob:
             try:
-                stands = _stands(span, texts)
+                stands = 1 <= span.start_line <= span.end_line <= len(texts.lines(span.repo, span.blob))
             except (ApplianceError, OSError) as exc:
-                warnings[span.repo] = f"Citations of {span.repo_name} could not be verified: {exc}"
+                warnings[span.repo] = _unverified(span, exc)
         checked.append(replace(span, verified=stands))
     missing = [span for span in checked if not span.verified and span.repo not in warnings]
     notes = [f"{display(span.path)} does not hold the cited lines at {span.commit[:12]}." for span in missing]
@@ -103,13 +113,10 @@ def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str
 
 def verify_places(spans: Sequence[Span], *, sources: Mapping[RepoId, Source]) -> list[Span]:
     """Return *spans*, of whose blobs it is known that they have those lines, verified where their paths hold the blobs."""
-    wanted: dict[tuple[RepoId, CommitId], list[str]] = {}
-    for span in spans:
-        wanted.setdefault((span.repo, span.commit), []).append(span.path)
     located: dict[tuple[RepoId, CommitId], Mapping[str, BlobId | None]] = {}
-    for (repo, commit), paths in wanted.items():
+    for (repo, commit), mine in _by_commit(spans).items():
         with suppress(ApplianceError, OSError, KeyError):
-            located[repo, commit] = sources[repo].located(commit=commit, paths=paths)
+            located[repo, commit] = sources[repo].located(commit=commit, paths=[span.path for span in mine])
     nothing: Mapping[str, BlobId | None] = {}
     return [
         replace(span, verified=located.get((span.repo, span.commit), nothing).get(span.path) == span.blob) for span in spans
@@ -152,8 +159,12 @@ def excerpt(span: Span, *, texts: Texts) -> str:
     return "\n".join(lines[span.start_line - 1 : span.end_line])
 
 
-def _stands(span: Span, texts: Texts) -> bool:
-    located = texts.source(span.repo).locate(commit=span.commit, path=span.path)
-    if located != span.blob or not 1 <= span.start_line <= span.end_line:
-        return False
-    return span.end_line <= len(texts.lines(span.repo, span.blob))
+def _by_commit(spans: Iterable[Span]) -> dict[tuple[RepoId, CommitId], list[Span]]:
+    grouped: dict[tuple[RepoId, CommitId], list[Span]] = {}
+    for span in spans:
+        grouped.setdefault((span.repo, span.commit), []).append(span)
+    return grouped
+
+
+def _unverified(span: Span, reason: Exception) -> str:
+    return f"Citations of {span.repo_name} could not be verified: {reason}"

@@ -1,5 +1,6 @@
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -63,6 +64,41 @@ def test_a_repo_that_cannot_be_opened_is_not_verified_and_warned_of_once(place: 
     assert [(c.span.verified, c.text) for c in citations] == [(False, ""), (False, "")]
     assert len(warnings) == 1
     assert "shop" in warnings[0]
+
+
+class Counted:
+    """A source that counts what it is asked; it knows nothing but to say where files stand, and to read them."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.asked: list[str] = []
+
+    def located(self, *, commit: CommitId, paths: Sequence[str]) -> Mapping[str, BlobId | None]:
+        self.asked.append("located")
+        return self._source.located(commit=commit, paths=paths)
+
+    def blobs(self, blobs: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        self.asked.append("blobs")
+        return self._source.blobs(blobs)
+
+
+def test_a_page_of_citations_is_two_questions_to_git_and_the_next_one_of_the_same_files_one(
+    shop: Shop, place: Place
+) -> None:
+    """Each question is a wait for another process: one by one, a page took a hundred of them."""
+    source = Counted(shop.generations.source(place.repo))
+    texts = Texts({place.repo: cast("Source", source)})
+    files = shop.generations.published(place.repo).files
+    places = [
+        replace(place, path=path, blob=files.blobs[number], start_line=1, end_line=1)
+        for path, number in files.by_path.items()
+        if files.lines[number]
+    ]
+    for asked in (["located", "blobs"], ["located"]):
+        citations, warnings = cite(places * 2, texts=texts)
+        assert (source.asked, warnings) == (asked, [])
+        assert all(each.span.verified for each in citations)
+        source.asked.clear()
 
 
 def test_citations_are_numbered_and_carry_their_lines(place: Place, texts: Texts) -> None:
