@@ -6,16 +6,18 @@ flow inside a function worked out beforehand: a term is what a variable holds wh
 """
 
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get", "implied"]
 UNKNOWN: Final = 0  # the term of what cannot be told
-FLOW_VERSION: Final = 13  # a change in what front ends find raises it, and every blob is read anew
+FLOW_VERSION: Final = 14  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 ON: Final = "<on>"  # the name of a last parameter of a lambda that no call names: what its code is called on
 LAST: Final = "<last>"  # the name of an argument behind all others, which the last parameter takes
@@ -68,22 +70,29 @@ Row = tuple[int, int, int, str, str, tuple[int, ...]]
 """A term on its way: the members of a `Term`."""
 
 _ROW: Final = struct.Struct("<Biiii")
+_NUMBER: Final = struct.Struct("<i")
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The terms of a blob, by number, packed: a large repository has millions of them."""
+    """The terms of a blob, by number, packed: a large repository has millions of them. One that has items has no name."""
 
-    rows: bytes  # op, a, b, and where text and name stand in texts
+    rows: bytes  # op, a, b, where the text stands in texts, and the name; or, counted down from -1, the items in items
     texts: tuple[str, ...]
-    items: dict[int, tuple[int, ...]]
+    items: bytes  # before those of a term, how many they are
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> "Terms":
         """Return *rows*, packed."""
         texts: dict[str, int] = {}
+        held = bytearray()
         pack, place = _ROW.pack, texts.setdefault
-        packed = [pack(op, a, b, place(text, len(texts)), place(name, len(texts))) for op, a, b, text, name, _ in rows]
-        return cls(b"".join(packed), tuple(texts), {number: row[5] for number, row in enumerate(rows) if row[5]})
+        packed = []
+        for op, a, b, text, name, items in rows:
+            more = -1 - len(held) if items else place(name, len(texts))
+            packed.append(pack(op, a, b, place(text, len(texts)), more))
+            if items:
+                held += struct.pack(f"<{len(items) + 1}i", len(items), *items)
+        return cls(b"".join(packed), tuple(texts), bytes(held))
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -91,8 +100,12 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def __getitem__(self, number: int) -> Term:
         """Return one of them."""
-        op, a, b, text, name = _ROW.unpack_from(self.rows, number * _ROW.size)
-        return Term(op, a, b, self.texts[text], self.texts[name], self.items.get(number, ()))
+        op, a, b, text, more = _ROW.unpack_from(self.rows, number * _ROW.size)
+        if more >= 0:
+            return Term(op, a, b, self.texts[text], self.texts[more])
+        (count,) = _NUMBER.unpack_from(self.items, -1 - more)
+        items = struct.unpack_from(f"<{count}i", self.items, -1 - more + _NUMBER.size)
+        return Term(op, a, b, self.texts[text], "", items)
 
 
 class Param(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -135,6 +148,48 @@ class Site(msgspec.Struct, frozen=True, array_like=True, gc=False):
     arguments: tuple[tuple[str, int], ...] = ()
 
 
+_KINDS: Final[tuple[SiteKind, ...]] = get_args(SiteKind)
+_SITE: Final = struct.Struct("<Biiiii")
+_ARGUMENT: Final = struct.Struct("<ii")
+
+
+class Sites(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The sites of a blob, by number, packed."""
+
+    rows: bytes = b""  # kind, scope, function, line, and where its arguments begin and end
+    arguments: bytes = b""  # where the name stands in texts, and the term
+    texts: tuple[str, ...] = ()  # the names of all arguments
+
+    @classmethod
+    def of(cls, sites: Iterable[Site]) -> "Sites":
+        """Return *sites*, packed."""
+        texts: dict[str, int] = {}
+        rows, arguments = [], bytearray()
+        for site in sites:
+            begin = len(arguments)
+            for name, term in site.arguments:
+                arguments += _ARGUMENT.pack(texts.setdefault(name, len(texts)), term)
+            kind = _KINDS.index(site.kind)
+            rows.append(_SITE.pack(kind, site.scope, site.function, site.line, begin, len(arguments)))
+        return cls(b"".join(rows), bytes(arguments), tuple(texts))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows) // _SITE.size
+
+    def __getitem__(self, number: int) -> Site:
+        """Return one of them."""
+        kind, scope, function, line, begin, end = _SITE.unpack_from(self.rows, number * _SITE.size)
+        if begin == end:
+            return Site(_KINDS[kind], scope, function, line)
+        arguments = _ARGUMENT.iter_unpack(self.arguments[begin:end])
+        return Site(_KINDS[kind], scope, function, line, tuple([(self.texts[name], term) for name, term in arguments]))
+
+    def __iter__(self) -> Iterator[Site]:
+        """Yield each."""
+        return map(self.__getitem__, range(len(self)))
+
+
 class Store(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """``base.name = value``, or ``base[key] = value`` where the name is empty."""
 
@@ -150,6 +205,28 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
     scope: int
     term: int
     line: int
+
+
+_READ: Final = struct.Struct("<iii")
+
+
+class Reads(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The reads of a blob, packed."""
+
+    rows: bytes = b""
+
+    @classmethod
+    def of(cls, reads: Iterable[Read]) -> "Reads":
+        """Return *reads*, packed."""
+        return cls(b"".join(_READ.pack(read.scope, read.term, read.line) for read in reads))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows) // _READ.size
+
+    def __iter__(self) -> Iterator[Read]:
+        """Yield each."""
+        return (Read(*row) for row in _READ.iter_unpack(self.rows))
 
 
 _USE: Final = struct.Struct("<iiii")
@@ -184,15 +261,16 @@ class Flow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     terms: Terms
     scopes: tuple[FlowScope, ...]
-    sites: tuple[Site, ...] = ()
+    sites: Sites = Sites()
     stores: tuple[Store, ...] = ()
-    reads: tuple[Read, ...] = ()
+    reads: Reads = Reads()
     stars: tuple[str, ...] = ()  # modules all of whose names are imported
     cut: bool = False
     unit: str = ""  # the package or namespace that it says it is a part of
     uses: Uses = Uses()
 
 
+_SAME: Final = {number: number for number in range(5_000)}  # the same objects for the terms of all blobs
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Flow)
 
@@ -203,5 +281,22 @@ def pack_flow(flow: Flow) -> bytes:
 
 
 def unpack_flow(packed: bytes) -> Flow:
-    """Return what `pack_flow` packed; raise `msgspec.DecodeError`."""
-    return _DECODER.decode(packed)
+    """Return what `pack_flow` packed; raise `msgspec.DecodeError`. Texts that many blobs have are held once."""
+    flow = _DECODER.decode(packed)
+    return replace(
+        flow,
+        terms=replace(flow.terms, texts=_held_once(flow.terms.texts)),
+        scopes=tuple(map(_with_names_once, flow.scopes)),
+        sites=replace(flow.sites, texts=_held_once(flow.sites.texts)),
+        uses=replace(flow.uses, texts=_held_once(flow.uses.texts)),
+    )
+
+
+def _held_once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(sys.intern, texts))
+
+
+def _with_names_once(scope: FlowScope) -> FlowScope:
+    names = {sys.intern(name): _SAME.get(term, term) for name, term in scope.names.items()}
+    params = tuple(replace(param, name=sys.intern(param.name)) for param in scope.params)
+    return replace(scope, name=sys.intern(scope.name), params=params, names=names, marks=_held_once(scope.marks))

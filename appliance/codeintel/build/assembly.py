@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
+from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.facts import Searched, Symbol, unpack_facts
 from appliance.codeintel.parse.tokens import tokenize
@@ -30,21 +29,6 @@ _FILE = (
     "INSERT INTO files (id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, problem)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What an assembly found, for the postconditions and for the generation's info."""
-
-    entries: int
-    files: int
-    lines: int
-    chunks: int
-    symbols: int
-    problems: int
-    secrets: int
-    left_out: dict[str, int]
-    encodings: dict[str, int]
-    languages: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 
 _DAMPING: Final = 0.85
 _TURNS: Final = 40
@@ -30,9 +30,10 @@ def centrality(generation: sqlite3.Connection, edges: Mapping[str, Sequence[int]
     target, source = (np.where(ids < 0, -1 - ids, files[np.maximum(ids, 0)]) for ids in (target[kept], source[kept]))
     apart = target != source
     rows, columns, values = source[apart], target[apart], sure[kept][apart] / 100
-    used = csr_matrix((values, (rows, columns)), shape=(len(aside), len(aside)))
-    used.data = np.minimum(used.data, _MOST)
-    return _ranks(used.multiply(np.where(aside, _ASIDE, 1.0)[:, None]).tocsr(), alive)
+    pairs, places = np.unique(rows * len(aside) + columns, return_inverse=True)
+    used = np.minimum(np.bincount(places, weights=values), _MOST)
+    rows, columns = np.divmod(pairs, max(1, len(aside)))
+    return _ranks(rows, columns, used * np.where(aside[rows], _ASIDE, 1.0), alive)
 
 
 def _files(generation: sqlite3.Connection) -> npt.NDArray[np.int64]:
@@ -43,10 +44,13 @@ def _files(generation: sqlite3.Connection) -> npt.NDArray[np.int64]:
     return files
 
 
-def _ranks(used: csr_matrix, alive: npt.NDArray[np.bool_]) -> Floats:
-    out = np.asarray(used.sum(axis=1)).ravel()
-    onward = csr_matrix(used.multiply(1 / np.maximum(out, 1e-9)[:, None])).T.tocsr()
+def _ranks(rows: Ints, columns: Ints, used: npt.NDArray[np.float64], alive: npt.NDArray[np.bool_]) -> Floats:
+    """Return the ranks of the files that are *alive*: each of *rows* uses the one of *columns* beside it so much."""
+    count = len(alive)
+    out = np.bincount(rows, weights=used, minlength=count)
+    onward = used / np.maximum(out, 1e-9)[rows]
     ranks = alive.astype(np.float64)
     for _ in range(_TURNS):
-        ranks = alive * ((1 - _DAMPING) + _DAMPING * (onward @ ranks + ranks[out == 0].sum() / max(1, alive.sum())))
+        handed = np.bincount(columns, weights=onward * ranks[rows], minlength=count)
+        ranks = alive * ((1 - _DAMPING) + _DAMPING * (handed + ranks[out == 0].sum() / max(1, alive.sum())))
     return ranks.astype(np.float32)

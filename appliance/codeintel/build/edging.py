@@ -7,7 +7,7 @@ import msgspec
 
 from appliance.codeintel.build.places import Part, Places
 from appliance.codeintel.build.rows import Rows
-from appliance.codeintel.facts import Reference
+from appliance.codeintel.facts import Mentions, Reference
 from appliance.codeintel.resolve.bindings import Named, Target
 from appliance.codeintel.resolve.edges import Edge, Edges, Unresolved
 from appliance.codeintel.resolve.mentions import Mentioned
@@ -15,6 +15,8 @@ from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.tested import files_named_for, named_for, words_of
 from appliance.codeintel.resolve.typed_bindings import TypedBindings, bindings_of
 from appliance.codeintel.resolve.uses import Use, Uses
+from appliance.codeintel.store.flows import FlowStore
+from appliance.errors import StoreCorrupt
 
 _REFERENCES: Final = msgspec.msgpack.Decoder(tuple[Reference, ...])
 _GUESSED: Final = 0.4  # a type known by its name alone
@@ -40,20 +42,23 @@ class Edging:
         self._tested: set[tuple[int, int]] = set()
         self._subjects: dict[tuple[str, ...], int] = {}  # what it imports, by the words of its name
 
-    def write(self) -> None:
-        """Write the edges of every file."""
+    def write(self, flows: FlowStore) -> None:
+        """Write the edges of every file; *flows* say what each mentions. Raise `StoreCorrupt` where they do not."""
         self._rows.begin()
         for file, part in enumerate(self._parts):
             self._seen.clear()
             self._called.clear()
             self._tested.clear()
             self._subjects.clear()
+            mentions = flows.mentions(part.key)
+            if mentions is None:
+                raise StoreCorrupt("The facts of a listed file are missing.", remedy="Index the repository again.")
             for each in self._edges.of(file):
                 self._call(each, test=self._places.tested[each.caller])
-            for use in self._uses.of(file, part.imports):
+            for use in self._uses.of(file, mentions.imports):
                 self._use(use, test=self._places.tested[use.source])
             if self._mentioned is not None:
-                self._mentions(file, part, self._mentioned)
+                self._mention(file, mentions, self._mentioned)
             if part.test:
                 self._named_for(file)
             self._rows.flush()
@@ -92,9 +97,10 @@ class Edging:
         scope = self._values.scope(use.target) if isinstance(use.target, int) else None
         return scope is not None and scope.kind == "function" and (use.line, scope.name) in self._called
 
-    def _mentions(self, file: int, part: Part, mentioned: Mentioned) -> None:
-        """Write what the facts of *file* mention, where its flow does not say which names are read."""
-        for reference, meant, guessed in mentioned.of(file, part.imports, _REFERENCES.decode(part.references)):
+    def _mention(self, file: int, mentions: Mentions, mentioned: Mentioned) -> None:
+        """Write what *file* *mentions*, where its flow does not say which names are read."""
+        part = self._parts[file]
+        for reference, meant, guessed in mentioned.of(file, mentions.imports, _REFERENCES.decode(mentions.references)):
             target = self._places.target(meant)
             source = part.first_symbol + reference.enclosing if reference.enclosing >= 0 else -1 - part.number
             if target is not None and target != source and (target, reference.line) not in self._seen:

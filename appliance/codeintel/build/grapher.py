@@ -31,7 +31,6 @@ from appliance.codeintel.store.graph import GRAPH_ASIDE, GRAPH_NAME, GRAPH_RECIP
 from appliance.codeintel.store.kinds import FIRST_USE, HOW_NUMBERS, KINDS
 from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
-from appliance.errors import StoreCorrupt
 
 _DEEPEST: Final = 5_000  # frames; the most that was ever seen, in a chain of getters made for it, was 692
 Tell = Callable[[int, int], None]
@@ -105,7 +104,9 @@ def _count(db: sqlite3.Connection, what: str) -> int:
 
 def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
     with suppress(MemoryError):
-        return _solved(rows, reading, family, seconds=seconds, tell=tell)
+        solved = _solved(rows, reading, family, seconds=seconds, tell=tell)
+        gc.collect()  # the parts of a solver hold one another
+        return solved
     return _refused(rows, family.languages[0])
 
 
@@ -128,7 +129,7 @@ def _solved(rows: Rows, reading: _Reading, family: Family, *, seconds: float, te
     parts = [part for part in found if part is not None]
     solver = family.solver([part.path for part in parts], [part.flow for part in parts], reading.settings)
     solver.solve(tell, seconds=seconds)
-    Edging(rows, solver, parts, Places(reading.generation, parts)).write()
+    Edging(rows, solver, parts, Places(reading.generation, parts)).write(reading.flows)
     return _Solved(len(parts), len(found) - len(parts), sum(part.flow.cut for part in parts), solver.settled)
 
 
@@ -144,11 +145,7 @@ def _parts(reading: _Reading, languages: Sequence[str]) -> Iterator[Part | None]
         if flow is None:
             yield None
             continue
-        mentions = reading.flows.mentions((blob, hint))
-        if mentions is None:
-            raise StoreCorrupt("The facts of a listed file are missing.", remedy="Index the repository again.")
-        test = bool(flags & FileFlags.TEST)
-        yield Part(number, os.fsdecode(path), flow, mentions.imports, mentions.references, symbol, test)
+        yield Part(number, os.fsdecode(path), (blob, hint), flow, symbol, bool(flags & FileFlags.TEST))
 
 
 def main() -> int:

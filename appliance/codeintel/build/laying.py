@@ -17,8 +17,9 @@ import msgspec
 
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import store_errors
-from appliance.codeintel.build.assembly import Assembly, Counts, Start
+from appliance.codeintel.build.assembly import Assembly, Start
 from appliance.codeintel.build.changes import Changes
+from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.store.added import Posting, add_postings, postings
 from appliance.codeintel.store.generation import Generation, GenerationInfo

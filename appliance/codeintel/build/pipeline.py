@@ -15,8 +15,8 @@ from appliance.base.durable import exclusive, storage_errors
 from appliance.base.log import get
 from appliance.base.paths import DataPaths, display
 from appliance.codeintel.build import programs, running
-from appliance.codeintel.build.assembly import Counts
 from appliance.codeintel.build.changes import listed
+from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.parsing import FactFinder, facts_recipe, tried_under
 from appliance.codeintel.build.patching import Patcher, Work
 from appliance.codeintel.build.staging import NAME as STAGING_NAME

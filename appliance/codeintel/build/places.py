@@ -1,30 +1,31 @@
 """Which symbol of a generation each scope of its flows is, and each name in one."""
 
 import sqlite3
-from bisect import bisect_right
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
+import numpy as np
 
-from appliance.codeintel.facts import Import
 from appliance.codeintel.flow import Flow
 from appliance.codeintel.resolve.bindings import EXPORT, Named, Target
 from appliance.codeintel.resolve.values import Module
+from appliance.codeintel.store.flows import Key
 
 _Definition = tuple[int, int, int]  # first line, last line, id
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file that is followed: its number in the generation, its flow, what it imports, and packed what it mentions."""
+    """One file that is followed: its number in the generation, its flow, and by which key its blob is known."""
 
     number: int
     path: str
+    key: Key
     flow: Flow
-    imports: tuple[Import, ...]
-    references: msgspec.Raw
     first_symbol: int
     test: bool
 
@@ -33,11 +34,12 @@ class Places:
     """Symbols by scope and name; what has none stands in the next one around, or at the top level of its file."""
 
     def __init__(self, generation: sqlite3.Connection, parts: Sequence[Part]) -> None:
-        self.of: list[int] = []
+        self.of = array("i")
         self.own: list[bool] = []
         self._parts = parts
         self.tested: list[bool] = []  # whether each scope stands in a test
-        self._named: dict[tuple[int, str], int] = {}  # by the symbol around, or -1 - file
+        self._numbers: dict[str, int] = {}  # of names
+        self._keys, self._ids = array("q"), array("i")  # of symbols: by the one around, or -1 - file, and the name
         for part in parts:
             known, first = self._definitions(generation, part.number), len(self.tested)
             placed: list[int] = []
@@ -47,7 +49,10 @@ class Places:
                 outer = part.test if scope.parent < 0 else self.tested[first + scope.parent]
                 self.tested.append(outer or "test" in scope.marks)
                 placed.append(-1 - part.number if scope.parent < 0 else placed[scope.parent] if symbol is None else symbol)
-            self.of += placed
+            self.of.extend(placed)
+        order = np.argsort(np.frombuffer(self._keys, dtype=np.int64), kind="stable")
+        self._keys = array("q", np.frombuffer(self._keys, dtype=np.int64)[order].tobytes())
+        self._ids = array("i", np.frombuffer(self._ids, dtype=np.int32)[order].tobytes())
 
     def defined(self, scope: int, name: str) -> bool:
         """Return whether there is a symbol called *name* in *scope*."""
@@ -75,7 +80,12 @@ class Places:
 
     def _of_name(self, scope: int, name: str) -> int | None:
         plain = name.removeprefix(EXPORT).removeprefix(".").partition("@")[0].removesuffix("()")
-        return self._named.get((self.of[scope], plain)) if self.own[scope] else None
+        name_number = self._numbers.get(plain)
+        if name_number is None or not self.own[scope]:
+            return None
+        key = _key(self.of[scope], name_number)
+        at = bisect_left(self._keys, key)
+        return self._ids[at] if at < len(self._keys) and self._keys[at] == key else None
 
     def _definitions(self, generation: sqlite3.Connection, file: int) -> dict[str, list[_Definition]]:
         known: dict[str, list[_Definition]] = defaultdict(list)
@@ -84,8 +94,14 @@ class Places:
         )
         for name, start, end, number, parent in rows:
             known[name].append((start, end, number))
-            self._named.setdefault((parent if parent >= 0 else -1 - file, name), number)
+            name_number = self._numbers.setdefault(sys.intern(name), len(self._numbers))
+            self._keys.append(_key(parent if parent >= 0 else -1 - file, name_number))
+            self._ids.append(number)
         return known
+
+
+def _key(around: int, name: int) -> int:
+    return (around << 32) + name
 
 
 def _symbol(named: "Sequence[_Definition]", line: int) -> int | None:

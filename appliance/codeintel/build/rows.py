@@ -9,7 +9,7 @@ from appliance.codeintel.build.centrality import centrality
 from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
 from appliance.codeintel.store.kinds import HOW_NUMBERS, KIND_NUMBERS
 
-_MOST_HELD: Final = 20_000
+_MOST_HELD: Final = 5_000
 _TYPES: Final = {"target": "i", "source": "i", "line": "i", "kind": "B", "confidence": "B"}
 
 

@@ -12,7 +12,7 @@ import msgspec
 from appliance.base import proc
 from appliance.base.durable import is_full
 from appliance.codeintel.build import programs
-from appliance.codeintel.build.assembly import Counts
+from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.store.graph import GraphInfo
 from appliance.errors import ApplianceError, DiskFull, HostUnfit, StorageFault, StoreBusy, StoreCorrupt

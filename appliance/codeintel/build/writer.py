@@ -17,7 +17,8 @@ import numpy as np
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
-from appliance.codeintel.build.assembly import Assembly, Counts
+from appliance.codeintel.build.assembly import Assembly
+from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.training import Training
 from appliance.codeintel.store.layers import WHOLE_NAME
 from appliance.codeintel.store.lexical import LexicalDoc, LexicalIndex, build_lexical

@@ -20,6 +20,7 @@ Target = int | Named | Module
 """The scope of a function or class, a name of a scope, or a whole module."""
 
 _DEEPEST: Final = 20  # re-exports behind one another
+_MOST_KNOWN: Final = 30_000  # answers that are remembered: a large repository asks a million times
 EXPORT: Final = "export "  # stands before the names of a module that others see
 _WHOLE: Final = "="
 
@@ -42,6 +43,9 @@ class Bindings:
             if key in self._open or len(self._open) > _DEEPEST:
                 return ()
             self._open.add(key)
+            if len(self._known) + len(self._members) > _MOST_KNOWN:
+                self._known.clear()
+                self._members.clear()
             found = self._known[key] = tuple(dict.fromkeys(self._named(scope, name)))
             self._open.discard(key)
         return found
@@ -159,7 +163,7 @@ class Bindings:
     def _called(self, holder: Value, name: str) -> tuple[Target, ...]:
         """Return the functions and classes that *name* of *holder* can be, and that are called so."""
         found = (each for each in self._values.attribute(holder, name) if isinstance(each, Function | Class))
-        return tuple(each.scope for each in found if self._values.scope(each.scope).name == name)
+        return tuple(sorted(each.scope for each in found if self._values.scope(each.scope).name == name))
 
 
 def _plain(name: str) -> str:

@@ -1,6 +1,6 @@
 """What is learnt while the call sites are read, and what was worked out from it: anew only where something changed."""
 
-from collections import defaultdict
+from array import array
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -10,6 +10,10 @@ Values = frozenset[Value]
 NOTHING: Final[Values] = frozenset()
 MOST: Final = 48  # things that something can be; more tell nobody anything
 _DEEPEST: Final = 60  # things that are worked out from one another at a time; the next round goes on from there
+_STALE: Final = 1  # the states of what is remembered: what it was worked out from has changed
+_FIXED: Final = 2  # and nothing can change it
+_FEW: Final = 50_000  # sets that are not worth a look at which of them are still held
+_GROWN: Final = 1.2  # how many more there are before that is looked at anew
 
 
 class Cells:
@@ -17,58 +21,69 @@ class Cells:
 
     Each remembers who has read it. When one grows, its readers, and theirs in turn, no longer hold; what does not hold is
     worked out again when it is next asked for, and a task that has read it is due in the next round.
+
+    Every key has a number, and all that is known of it stands at that place of a few columns: there are millions of them.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        """Make sets that hold at most so many values each."""
+    def __init__(self, most: int = MOST, *, terms: int = 0) -> None:
+        """Make sets that hold at most so many values each. The numbers below *terms* are keys that stand for themselves."""
         self._most = most
         self.round = 0
-        self._held: dict[Hashable, Values] = {}
-        self._readers: dict[Hashable, list[Hashable]] = defaultdict(list)
-        self._stale: set[Hashable] = set()
-        self._active: dict[Hashable, bool] = {}  # what is being worked out, and whether it has read something stale
-        self._reader: Hashable | None = None  # a task t is -1 - t here
-        self._put_off: dict[Hashable, Callable[[], Values]] = {}
+        self._terms = terms
+        self._numbers: dict[Hashable, int] = {}  # of all other keys
+        self._held: list[Values | None] = [None] * terms
+        self._state = bytearray(terms)
+        self._last = array("i", bytes(4 * terms))  # where in the two columns below the last one stands that has read it
+        self._readers = array("i", [0])
+        self._before = array("i", [0])  # where the one stands that had read the same before; of a free place, another one
+        self._free = 0
+        self._active: dict[int, bool] = {}  # what is being worked out, and whether it has read something stale
+        self._reader: int | None = None  # a task t is -1 - t here
+        self._put_off: dict[int, Callable[[], Values]] = {}
         self._due: set[int] = set()
         self._one: dict[Values, Values] = {}  # of all that are equal: most hold one thing, and the same ones
+        self._parts: dict[Value, Value] = {}  # what these hold, each once in its turn
+        self._kept = _FEW
 
     def read(self, key: Hashable) -> Values:
         """Return what the cell *key* holds."""
-        self._note(key)
-        return self._held.get(key, NOTHING)
+        number = self._number(key)
+        self._note(number)
+        return self._held[number] or NOTHING
 
     def add(self, key: Hashable, values: Values) -> None:
         """Put *values* into the cell *key*."""
-        held = self._held.get(key, NOTHING)
+        number = self._number(key)
+        held = self._held[number] or NOTHING
         if len(held) < self._most and not values <= held:
-            self._held[key] = self._shared(self._bounded(held | values))
-            self._outdate(key)
+            self._held[number] = self._shared(self._bounded(held | values))
+            self._outdate(number)
 
-    def known(self, key: Hashable) -> Values | None:
-        """Return what is remembered for *key* if it still holds, else None."""
-        found = self._held.get(key)
-        if found is None or key in self._stale or key in self._active:
+    def known(self, number: int) -> Values | None:
+        """Return what is remembered for the key of this *number* if it still holds, else None."""
+        found = self._held[number]
+        if found is None:
             return None
-        self._note(key)
-        return found
+        state = self._state[number]
+        if not state and number not in self._active:
+            self._note(number)
+            return found
+        return found if state == _FIXED else None
+
+    def fix(self, term: int, values: Values) -> Values:
+        """Let *term* be just these *values* for ever, and return them."""
+        self._state[term] = _FIXED
+        self._held[term] = values = self._shared(values)
+        return values
 
     def recall(self, key: Hashable, work_out: Callable[[], Values], *, grows: bool = True) -> Values:
         """Return what *work_out* gave for *key* if that still holds, else what it gives now, and gave before if it *grows*.
 
         Where something depends on itself, it is what it was before.
         """
-        found = self.known(key)
-        if found is not None:
-            return found
-        before = self._held.get(key, NOTHING)
-        if key in self._active or len(self._active) > _DEEPEST:
-            self._note(key)
-            if key not in self._active:
-                self._put_off[key] = work_out
-            return before
-        values = self._worked_out(key, work_out, before, grows=grows)
-        self._note(key)
-        return values
+        number = self._number(key)
+        found = self.known(number)
+        return self._recalled(number, work_out, grows=grows) if found is None else found
 
     def watch(self, task: int, work: Callable[[], None]) -> None:
         """Do *work*; *task* is due again once something that it read has grown."""
@@ -80,57 +95,111 @@ class Cells:
         """Begin the next round, and return the tasks that are due in it."""
         self.round += 1
         put_off, self._put_off = self._put_off, {}
-        for key, work_out in put_off.items():
-            self.recall(key, work_out)
+        for number, work_out in put_off.items():
+            if self.known(number) is None:
+                self._recalled(number, work_out, grows=True)
         due, self._due = self._due, set()
+        if len(self._one) > _GROWN * self._kept:
+            self._forget()
         return due
 
-    def _worked_out(self, key: Hashable, work_out: Callable[[], Values], before: Values, *, grows: bool) -> Values:
-        outer, self._reader = self._reader, key
-        self._active[key] = False
-        self._stale.discard(key)
+    def _number(self, key: Hashable) -> int:
+        if isinstance(key, int) and key < self._terms:
+            return key
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._held)
+            self._held.append(None)
+            self._state.append(0)
+            self._last.append(0)
+        return number
+
+    def _recalled(self, number: int, work_out: Callable[[], Values], *, grows: bool) -> Values:
+        before = self._held[number] or NOTHING
+        if number in self._active or len(self._active) > _DEEPEST:
+            self._note(number)
+            if number not in self._active:
+                self._put_off[number] = work_out
+            return before
+        values = self._worked_out(number, work_out, before, grows=grows)
+        self._note(number)
+        return values
+
+    def _worked_out(self, number: int, work_out: Callable[[], Values], before: Values, *, grows: bool) -> Values:
+        outer, self._reader = self._reader, number
+        self._active[number] = False
+        self._state[number] = 0
         try:
             values = work_out()
         finally:
             self._reader = outer
-            has_read_stale = self._active.pop(key)
+            has_read_stale = self._active.pop(number)
         if grows:
             values = before if len(before) >= self._most else self._bounded(values | before)
-        self._held[key] = values = self._shared(values)
+        self._held[number] = values = self._shared(values)
         if values != before:
-            self._outdate(key)  # whoever has read it meanwhile, because it depends on itself
+            self._outdate(number)  # whoever has read it meanwhile, because it depends on itself
         if has_read_stale:
-            self._stale.add(key)
+            self._state[number] = _STALE
         return values
 
-    def _note(self, key: Hashable) -> None:
+    def _note(self, number: int) -> None:
         reader = self._reader
         if reader is None:
             return
-        readers = self._readers[key]
-        if not readers or readers[-1] != reader:
-            readers.append(reader)
-        if key in self._stale:
-            if isinstance(reader, int) and reader < 0:
+        last = self._last[number]
+        if self._readers[last] != reader or not last:
+            self._last[number] = self._place(reader, last)
+        if self._state[number] == _STALE:
+            if reader < 0:
                 self._due.add(-1 - reader)
             else:
                 self._active[reader] = True
 
-    def _outdate(self, key: Hashable) -> None:
-        """Let nothing hold any more that was worked out from *key*."""
-        waiting = [key]
+    def _place(self, reader: int, before: int) -> int:
+        """Return where *reader* stands now, with what stands *before* it."""
+        place = self._free
+        if not place:
+            self._readers.append(reader)
+            self._before.append(before)
+            return len(self._readers) - 1
+        self._free = self._before[place]
+        self._readers[place] = reader
+        self._before[place] = before
+        return place
+
+    def _outdate(self, number: int) -> None:
+        """Let nothing hold any more that was worked out from what has this *number*."""
+        readers, before = self._readers, self._before
+        waiting = [number]
         while waiting:
-            for reader in self._readers.pop(waiting.pop(), ()):
-                if isinstance(reader, int) and reader < 0:
+            at = waiting.pop()
+            place, self._last[at] = self._last[at], 0
+            while place:
+                reader, following = readers[place], before[place]
+                before[place], self._free = self._free, place
+                place = following
+                if reader < 0:
                     self._due.add(-1 - reader)
                 elif reader in self._active:
                     self._active[reader] = True
-                elif reader not in self._stale:
-                    self._stale.add(reader)
+                elif not self._state[reader]:
+                    self._state[reader] = _STALE
                     waiting.append(reader)
 
     def _shared(self, values: Values) -> Values:
-        return self._one.setdefault(values, values)
+        one = self._one.get(values)
+        if one is None:
+            part = self._parts.setdefault
+            one = frozenset({part(value, value): None for value in values})
+            self._one[one] = one
+        return one
+
+    def _forget(self) -> None:
+        """Forget the sets that nothing holds any more."""
+        self._one = {values: values for values in self._held if values is not None}
+        self._parts = {value: value for values in self._one for value in values}
+        self._kept = len(self._one)
 
     def _bounded(self, values: Values) -> Values:
         if len(values) <= self._most:

@@ -59,7 +59,8 @@ class Edges:
             if PROPERTIES & set(scope.marks):
                 self._properties.add(self._values.property_name(scope))
             if scope.kind == "function" and self._is_method(number) and scope.name not in common:
-                self._methods[scope.name].append(number)
+                alike = self._methods[scope.name]
+                alike += [number] if len(alike) <= _MOST_CANDIDATES else []
 
     def _is_method(self, number: int) -> bool:
         params = self._values.scope(number).params

@@ -46,9 +46,8 @@ class Evaluator:
         self.first_term = [0, *accumulate(len(flow.terms) for flow in flows)]
         self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
         self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
-        self.cells = Cells(self.most)
+        self.cells = Cells(self.most, terms=self.first_term[-1])
         self._bringers: dict[tuple[int, str], int | None] = {}
-        self._same: dict[int, Values] = {}  # terms that are the same for ever
         self._stored = _stored(flows)
         self.classes = Classes(self)
         self.containers = self.containers_as(self)
@@ -64,15 +63,12 @@ class Evaluator:
         if term == UNKNOWN:
             return NOTHING
         number = self.first_term[file] + term
-        found = self._same.get(number)
-        if found is None:
-            found = self.cells.known(number)
+        found = self.cells.known(number)
         if found is not None:
             return found
         one = self.flows[file].terms[term]
         if one.op in _PLAIN:
-            found = self._same[number] = self._plain(file, one, number)
-            return found
+            return self.cells.fix(number, self._plain(file, one, number))
         return self.cells.recall(number, lambda: self._evaluate(file, one), grows=one.op != Op.ELSE or self.keeps_else)
 
     def stored(self, kind: str, scope: int, name: str) -> Values:
@@ -284,7 +280,7 @@ class Evaluator:
 def _stored(flows: Sequence[Flow]) -> set[str]:
     """Return the names that anything may be stored as: by an assignment, or by the keyword of a call."""
     assigned = {store.name for flow in flows for store in flow.stores}
-    return assigned | {name for flow in flows for site in flow.sites for name, _ in site.arguments}
+    return assigned | {name for flow in flows for name in flow.sites.texts}
 
 
 def some(value: Value | None) -> Values:

@@ -2,8 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Final
 
 from appliance.codeintel.flow import Flow, Site, SiteKind
@@ -22,10 +24,9 @@ class Solver:
     def __init__(self, flows: Sequence[Flow], modules: Finder, evaluator: type[Evaluator] = Evaluator) -> None:
         self.values = evaluator(flows, modules)
         self.flows = flows
-        self._tasks = [(file, site) for file, flow in enumerate(flows) for site in range(len(flow.sites))]
         self.settled = False
-        self._first_store = len(self._tasks)
-        self._tasks += [(file, store) for file, flow in enumerate(flows) for store in range(len(flow.stores))]
+        self._first_site = [0, *accumulate(len(flow.sites) for flow in flows)]  # tasks: all sites, and then all stores
+        self._first_store = list(accumulate((len(flow.stores) for flow in flows), initial=self._first_site[-1]))
 
     @property
     def rounds(self) -> int:
@@ -38,31 +39,32 @@ class Solver:
         After so many *seconds* nothing more is learnt. ``settled`` says afterwards whether there was nothing more to learn.
         """
         until, self.settled = time.monotonic() + seconds, True
-        self._work(range(len(self._tasks)), tell, until)
+        self._work(range(self._first_store[-1]), tell, until)
         self.values.cells.add("lenient", frozenset((Constant("true"),)))
         self._work((), tell, until)
 
-    def _work(self, tasks: Iterable[int], tell: Callable[[int, int], None] | None, until: float) -> None:
-        cells, due = self.values.cells, set(tasks) or self.values.cells.due()
+    def _work(self, tasks: Sequence[int], tell: Callable[[int, int], None] | None, until: float) -> None:
+        cells, due = self.values.cells, tasks or sorted(self.values.cells.due())
         most = cells.round + _MOST_ROUNDS
         while due and cells.round < most:
             if tell is not None:
                 tell(cells.round, 2 * _MOST_ROUNDS)
-            for task in sorted(due):
+            for task in due:
                 if time.monotonic() > until:
                     self.settled = False
                     return
                 cells.watch(task, partial(self._do, task))
-            due = cells.due()
+            due = sorted(cells.due())
         if due:
             self.settled = False
 
     def _do(self, task: int) -> None:
-        file, number = self._tasks[task]
-        if task < self._first_store:
-            self._hand_over(file, number)
+        if task < self._first_store[0]:
+            file = bisect_right(self._first_site, task) - 1
+            self._hand_over(file, task - self._first_site[file])
         else:
-            store = self.flows[file].stores[number]
+            file = bisect_right(self._first_store, task) - 1
+            store = self.flows[file].stores[task - self._first_store[file]]
             self._store(file, store.base, store.name, store.key, self.values.of(file, store.value))
 
     def _store(self, file: int, base: int, name: str, key: int, values: Values) -> None:

@@ -89,7 +89,8 @@ class TypedEvaluator(Evaluator):
         by_place = [flow for flow in flows if any(not store.name and store.key for store in flow.stores)]
         self._stored |= {name for flow in by_place for scope in flow.scopes if scope.kind == "class" for name in scope.names}
         self.classes.prepare()
-        self.cells = Cells(self.most)  # what was asked for before all of that was known may be less than there is
+        # What was asked for before all of that was known may be less than there is.
+        self.cells = Cells(self.most, terms=self.first_term[-1])
 
     def unit_of(self, scope: int) -> str:
         """Return the full name of the unit that the module *scope* is a part of."""

@@ -57,7 +57,7 @@ class TypedBindings(Bindings):
 
 
 def _types(values: Values) -> list[int]:
-    return [each.scope for each in values if isinstance(each, Class)][:_MOST]
+    return sorted(each.scope for each in values if isinstance(each, Class))[:_MOST]
 
 
 def bindings_of(values: Evaluator, defined: Callable[[int, str], bool]) -> Bindings:

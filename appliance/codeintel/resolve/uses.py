@@ -42,7 +42,7 @@ class Uses:
         self._flows = solver.flows
         self._values = solver.values
         self._bindings = bindings
-        self._members: dict[str, list[Named]] = defaultdict(list)
+        self._members: dict[str, int] = {}  # the one class that has a member of each name, -1 where there are several
         self._bound: set[str] = set()  # names that anything but a variable of a function has
         common = self._values.words.common
         self._of_unit: dict[str, list[int]] = defaultdict(list)
@@ -56,7 +56,7 @@ class Uses:
                 self._bound.update(name.removeprefix(EXPORT) for name in scope.names)
             for name in scope.names if scope.kind == "class" else ():
                 if name not in common and not name.startswith("__"):
-                    self._members[name].append(Named(number, name))
+                    self._members[name] = number if self._members.get(name, number) == number else -1
 
     def of(self, file: int, imports: Sequence[Import]) -> Iterator[Use]:
         """Yield every use in *file* that is no call, once for each place and target; *imports* are the file's."""
@@ -89,9 +89,9 @@ class Uses:
                 yield from self._candidate(source, term.text, read.line)
 
     def _candidate(self, source: int, name: str, line: int) -> Iterator[Use]:
-        members = self._members.get(name, ())
-        if len(members) == 1:
-            for target in self._bindings.named(*members[0])[:1]:
+        holder = self._members.get(name, -1)
+        if holder >= 0:
+            for target in self._bindings.named(holder, name)[:1]:
                 yield Use(source, target, "", "references", line, "candidate", _CANDIDATE)
 
     def _how(self, file: int, base: int, holders: Collection[Value]) -> How:

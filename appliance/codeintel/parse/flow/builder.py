@@ -10,10 +10,12 @@ from appliance.codeintel.flow import (
     Op,
     Param,
     Read,
+    Reads,
     Row,
     ScopeKind,
     Site,
     SiteKind,
+    Sites,
     Store,
     Terms,
     Uses,
@@ -135,9 +137,15 @@ class Builder:
         scopes = tuple(self._closed(scope, held) for scope, held in zip(self.scopes, names, strict=True))
         terms += [self._placed(row) for row in self._rows[len(terms) :]]
         return Flow(
-            Terms.of(terms), scopes, tuple(self.sites), tuple(self.stores), tuple(self.reads), tuple(self.stars), self.cut,
+            Terms.of(terms),
+            scopes,
+            Sites.of(self.sites),
+            tuple(self.stores),
+            Reads.of(self.reads),
+            tuple(self.stars),
+            self.cut,
             uses=Uses.of(self._told()),
-        )  # fmt: skip
+        )
 
     def _told(self) -> Iterator[tuple[int, int, str, int]]:
         """Yield the uses of names that a definition may stand behind: variables of functions are nobody else's."""

@@ -1,4 +1,10 @@
-from appliance.codeintel.resolve.cells import Cells, Values
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
 from appliance.codeintel.resolve.values import Constant
 
 
@@ -76,3 +82,49 @@ def test_a_set_that_tells_nobody_anything_stops_growing() -> None:
 
 def _ignore(_: Values) -> None:
     """Take a result that only the reading of it matters of."""
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_recalled_is_what_would_be_worked_out_afresh(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    cells = Cells(most=1_000, terms=12)
+    of = {term: chance.sample(range(term), min(term, 3)) for term in range(12)}  # what each is made of
+    put: dict[str, Values] = {}
+
+    def work_out(term: int) -> Values:
+        return NOTHING.union(cells.read(f"cell {term % 4}"), *(ask(each) for each in of[term]))
+
+    def ask(term: int) -> Values:
+        known = cells.known(term)
+        return cells.recall(term, lambda: work_out(term)) if known is None else known
+
+    def afresh(term: int) -> Values:
+        return put.get(f"cell {term % 4}", NOTHING).union(*(afresh(each) for each in of[term]))
+
+    for number in range(20):
+        key = f"cell {chance.randrange(4)}"
+        put[key] = put.get(key, NOTHING) | values(f"n{number}")
+        cells.watch(0, lambda: _ignore(ask(11)))
+        cells.add(key, values(f"n{number}"))
+        assert cells.due() == {0}
+        asked = chance.randrange(12)
+        assert ask(asked) == afresh(asked)
+
+
+def test_a_term_that_is_fixed_is_read_by_nobody_in_particular() -> None:
+    cells = Cells(terms=2)
+    assert cells.fix(1, values("x")) == values("x")
+    cells.watch(3, lambda: _ignore(cells.known(1) or NOTHING))
+    assert cells.known(1) == values("x")
+    assert cells.known(0) is None
+    assert cells.due() == set()
+
+
+def test_sets_that_nothing_holds_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.codeintel.resolve.cells._FEW", 4)
+    cells = Cells()
+    for number in range(40):
+        cells.add("a", values(f"n{number}"))
+        cells.due()
+    assert len(cells.read("a")) == 40
+    assert len(cells._one) <= 6
