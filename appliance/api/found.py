@@ -107,6 +107,7 @@ class HitOut(LinesOut):
     columns: list[tuple[int, int]] = Field(
         description="Of one line: where what was looked for begins, from 1, and the column after its end."
     )
+    also: list[str] = Field(description="The first 20 other places where the same code stands, or nearly the same.")
 
     @classmethod
     def of(cls, hit: Hit) -> "HitOut":
@@ -118,6 +119,7 @@ class HitOut(LinesOut):
             why=[display(reason) for reason in hit.why],
             text=shown(hit.text),
             columns=list(hit.columns),
+            also=list(hit.also),
         )
 
 

@@ -62,6 +62,7 @@ class Hit:
     why: tuple[str, ...]  # e.g. "defines Client", "words: retry, stream", "meaning 0.61", "test file, lowered"
     text: str  # the lines themselves
     columns: tuple[tuple[int, int], ...] = ()  # of one line: where matches begin, from 1, and the columns after their ends
+    also: tuple[str, ...] = ()  # the first of the other places where the same stands: repo and path
 
 
 @dataclass(frozen=True, slots=True)

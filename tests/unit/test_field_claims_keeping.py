@@ -10,13 +10,14 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from appliance.codeintel.repo_settings import RepoSettings
+from appliance.errors import Cancelled, Conflict
 from appliance.looking import ask_for
 from appliance.services import Services
 from tests.support.appliance import make_services, serving, working
 from tests.support.clock import FakeClock
 from tests.support.embedders import FakeEmbedder
 from tests.support.house import until
-from tests.support.indexing import IndexBench
+from tests.support.indexing import IndexBench, Recorder
 from tests.support.repos import commit, make_repo
 
 MANY = 2_000
@@ -74,6 +75,34 @@ def test_three_changed_files_of_many_cost_a_twentieth_of_all_and_three_texts(ben
     embedder.texts.clear()
     assert bench.fill(repo, embedder) == len(embedder.texts) == 3
     assert min(changes) < 0.05 * whole, (changes, whole)
+
+
+def test_tidying_takes_nothing_that_is_read_or_built_whenever_it_comes(bench: IndexBench, tmp_path: Path) -> None:
+    """A finished index disappeared: housekeeping had removed it."""
+    source = make_repo(tmp_path, code(20), bare=True)
+    repo = bench.add(source)
+    first, phases = bench.index(repo), set[str]()
+    commit(source, dict.fromkeys(code(20), "def other():\n    return 1\n"), when=1_700_000_100)
+
+    def tidy(phase: str, done: int, total: int | None) -> None:
+        del done, total
+        if phase not in phases:
+            phases.add(phase)
+            with pytest.raises(Conflict):
+                bench.indexer.tidy(repo.project)
+            bench.filler.tidy(repo.project)
+            assert bench.generation(repo).info.id == first.id
+
+    broken = Recorder(cancel_at="publish")
+    with pytest.raises(Cancelled):
+        bench.index(repo, progress=broken.progress, check=broken.check)
+    bench.indexer.tidy(repo.project)
+    assert (bench.generation(repo).info.id, bench.folders(repo)) == (first.id, {first.id})
+    second = bench.index(repo, progress=tidy)
+    assert {"list", "parse", "publish"} <= phases
+    bench.indexer.tidy(repo.project)
+    assert bench.generation(repo).info.id == second.id != first.id
+    assert bench.generation(repo).symbols.named("other")
 
 
 def test_a_text_that_cannot_be_embedded_is_counted_in_every_answer_and_only_it_is_tried_again(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from appliance.codeintel.citations import Texts, excerpt, guessed, verify_places
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
-from appliance.codeintel.query.parts import Part, copies
+from appliance.codeintel.query.parts import MOST_PLACES, Part, copies, place_in, whereabouts
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
 from appliance.codeintel.query.signals import Signals
 from appliance.codeintel.results import Hit, Span
@@ -19,7 +19,7 @@ from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.symbols import SymbolRow
 from appliance.errors import ApplianceError, StoreCorrupt
-from appliance.ids import RepoId
+from appliance.ids import BlobId, RepoId
 
 _MOST_WORDS = 5  # named in "why"
 _NAMED_AFTER = 0.5  # share of a file name's words that must be asked for, to say so
@@ -47,10 +47,14 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     warnings += guessed(_encoded(gathered, ranked) for ranked in page)
     told = _Told(gathered, Texts(sources))
     places = copies(gathered.parts, (blob for ranked in page for blob in ranked.blobs))
+    total = [sum(places[blob] for blob in ranked.blobs) for ranked in page]
+    copied = (blob for ranked, count in zip(page, total, strict=True) if count > 1 for blob in ranked.blobs)
+    also = whereabouts(gathered.parts, copied)
     hits = []
-    for ranked, span in zip(page, spans, strict=True):
+    for ranked, span, count in zip(page, spans, total, strict=True):
         try:
-            hits.append(told.hit(ranked, span, places=sum(places[blob] for blob in ranked.blobs)))
+            hit = told.hit(ranked, span, places=count)
+            hits.append(replace(hit, also=_others(gathered, ranked, span, also)) if count > 1 else hit)
         except StoreCorrupt as exc:  # symbols and text are read from the disk only now
             warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
     return Page(tuple(hits), len(groups), tuple(dict.fromkeys(warnings)))
@@ -151,6 +155,11 @@ class _Told:
             yield f"meaning {signals.dense[place]:.2f}"
         yield from _lowered(signals, place)
         yield from elsewhere(places)
+
+
+def _others(gathered: Gathered, ranked: Alike, span: Span, also: Mapping[BlobId, list[str]]) -> tuple[str, ...]:
+    shown = place_in(gathered.parts[gathered.part[ranked.place]], span.path)
+    return tuple(sorted(place for blob in ranked.blobs for place in also[blob] if place != shown)[:MOST_PLACES])
 
 
 @dataclass(frozen=True, slots=True)

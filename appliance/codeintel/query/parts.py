@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from typing import Final
 
 from appliance.base.paths import display
 from appliance.codeintel.citations import Texts
@@ -14,6 +15,8 @@ from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations, counted
 from appliance.errors import ApplianceError, NotFound
 from appliance.ids import BlobId, RepoId
+
+MOST_PLACES: Final = 20  # of the same text that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,23 @@ def copies(parts: Sequence[Part], blobs: Iterable[BlobId]) -> Counter[BlobId]:
     """Return how many files of *parts* have each of *blobs*."""
     wanted = set(blobs)
     return Counter(blob for part in parts for blob in part.generation.files.blobs if blob in wanted)
+
+
+def whereabouts(parts: Sequence[Part], blobs: Iterable[BlobId]) -> dict[BlobId, list[str]]:
+    """Return the first places of each of *blobs* in *parts*, as people name them."""
+    found: dict[BlobId, list[str]] = {blob: [] for blob in blobs}
+    for part in parts if found else ():
+        files = part.generation.files
+        for number, blob in enumerate(files.blobs):
+            named = found.get(blob)
+            if named is not None and len(named) <= MOST_PLACES:  # one of them may be where it is shown
+                named.append(place_in(part, files.paths[number]))
+    return found
+
+
+def place_in(part: Part, path: str) -> str:
+    """Return how people name the file at *path* of *part*."""
+    return f"{part.label}: {display(path)}"
 
 
 def unreadable(repo: Repo, error: ApplianceError) -> str:

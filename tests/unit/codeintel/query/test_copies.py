@@ -53,6 +53,10 @@ def test_copies_and_near_copies_are_one_result_that_counts_them(site: Indexed, q
     copies = [hit for hit in found.hits if "def backoff" in hit.text]
     assert len(copies) == 1
     assert "also in 6 places" in copies[0].why
+    places = {*(f"copy{n}: lib/backoff.py" for n in range(1, 5)), "near: src/backoff.py", "near: src/renamed.py"}
+    shown = f"{copies[0].span.repo_name}: {copies[0].span.path}"
+    assert {*copies[0].also, shown} == places | {"copy0: examples/backoff.py"}
+    assert len(copies[0].also) == 6
     assert not copies[0].span.path.startswith("examples/")
     assert any("def retries" in hit.text for hit in found.hits)
 
