@@ -11,7 +11,7 @@ from rich.text import Text
 from appliance.cli import loading, output, place
 from appliance.cli.flags import Flags
 from appliance.cli.remote import connect, shown_address
-from appliance.cli.repo import listing
+from appliance.cli.repo_lines import listing
 from appliance.cli.views import Health, Job, Part, Repo
 from appliance.config import Loaded
 from appliance.errors import ApplianceError, Unavailable
