@@ -46,6 +46,7 @@ class Weights:
     test: float = 0.5
     example: float = 0.7
     doc: float = 0.6
+    foreign: float = 0.5  # vendored or generated
 
 
 DEFAULT = Weights()
@@ -95,12 +96,19 @@ def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> list[int]:
         return []
     scores = fuse(signals, gathered.query)
     scores = scores + weights.defines * scores.max() * signals.defines
-    for flag, factor in ((FileFlags.TEST, weights.test), (FileFlags.EXAMPLE, weights.example), (FileFlags.DOC, weights.doc)):
+    for flag, factor in _lowered(weights):
         scores = scores * np.where(signals.flags & flag, factor, 1.0)
     if gathered.query.style == "prose":
         scores = scores * np.where(_acts(gathered), 1.0, weights.passive)
     best: list[int] = np.argsort(-scores, kind="stable").tolist()
     return best
+
+
+def _lowered(weights: Weights) -> Iterator[tuple[FileFlags, float]]:
+    yield FileFlags.TEST, weights.test
+    yield FileFlags.EXAMPLE, weights.example
+    yield FileFlags.DOC, weights.doc
+    yield FileFlags.VENDORED | FileFlags.GENERATED, weights.foreign
 
 
 def tokens_of(text: str) -> int:

@@ -194,3 +194,7 @@ def _lowered(signals: Signals, place: int) -> Iterable[str]:
         yield "example, lowered"
     if flags & FileFlags.LEGACY:
         yield "older version, lowered"
+    if flags & FileFlags.VENDORED:
+        yield "vendored, lowered"
+    if flags & FileFlags.GENERATED:
+        yield "generated, lowered"

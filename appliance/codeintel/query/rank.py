@@ -34,6 +34,7 @@ class Weights:
     test: float = 0.5
     example: float = 0.7
     doc: float = 0.7
+    foreign: float = 0.5  # vendored or generated, where such files are indexed at all
     legacy: float = 0.7
     internal: float = 0.9  # for prose, as the one below: who asks for a name may mean one in there
     header: float = 0.8
@@ -116,6 +117,7 @@ def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[FileFlags, flo
     yield FileFlags.TEST, weights.test
     yield FileFlags.EXAMPLE, weights.example
     yield FileFlags.DOC, weights.doc
+    yield FileFlags.VENDORED | FileFlags.GENERATED, weights.foreign
     yield FileFlags.LEGACY, weights.legacy
     if not symbol:
         yield FileFlags.INTERNAL, weights.internal

@@ -112,10 +112,10 @@ def test_who_asks_for_a_name_gets_it_however_little_it_is_used() -> None:
     assert _order(_signals({"lexical": 10}, {"lexical": 9.9, "central": 1}, {"lexical": 1}), _SYMBOL)[0] == 0
 
 
-def test_tests_examples_and_documents_are_lowered() -> None:
-    for flag in (FileFlags.TEST, FileFlags.EXAMPLE, FileFlags.DOC):
-        signals = _signals({"lexical": 10, "flags": flag}, {"lexical": 9.9}, {"lexical": 1})
-        assert _order(signals)[0] == 1
+@pytest.mark.parametrize("flag", [FileFlags.TEST, FileFlags.EXAMPLE, FileFlags.DOC, FileFlags.VENDORED, FileFlags.GENERATED])
+@pytest.mark.parametrize("query", [_PROSE, _SYMBOL])
+def test_what_is_not_the_code_that_people_work_on_is_lowered(flag: FileFlags, query: ParsedQuery) -> None:
+    assert _order(_signals({"lexical": 10, "flags": flag}, {"lexical": 9.9}, {"lexical": 1}), query)[0] == 1
 
 
 def test_a_file_with_several_good_chunks_beats_one_with_a_single_good_chunk() -> None:
