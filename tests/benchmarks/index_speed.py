@@ -22,7 +22,7 @@ _MEGABYTE = 1_000_000
 
 
 class Memory(threading.Thread):
-    """Watches the memory of this process and all that it started, together, ten times a second."""
+    """Watches the memory of this process and all that it started, together, four times a second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -31,7 +31,7 @@ class Memory(threading.Thread):
 
     def run(self) -> None:
         """Watch until stopped."""
-        while not self._stop_now.wait(0.1):
+        while not self._stop_now.wait(0.25):
             self.most = max(self.most, memory_together(os.getpid()))
 
     def stop(self) -> None:
@@ -41,14 +41,14 @@ class Memory(threading.Thread):
 
 
 def run() -> Sequence[Figure]:
-    """Index the standard library with a parser a core, then with one; processor time says what a core does."""
+    """Index the standard library with one parser, of which processor time says what a core does, then with two."""
     with tempfile.TemporaryDirectory() as scratch:
         source = library(Path(scratch) / "library")
-        one, _, bench = _indexed(source, Path(scratch) / "one", workers=1)
+        one, processor, bench = _indexed(source, Path(scratch) / "one", workers=1)
         bench.close()
         watch = Memory()
         watch.start()
-        two, processor, bench = _indexed(source, Path(scratch) / "two", workers=2)
+        two, _, bench = _indexed(source, Path(scratch) / "two", workers=2)
         start = time.perf_counter()
         repo = bench.registry.repos()[0]
         bench.index(repo)

@@ -16,13 +16,14 @@ _INSTALL_WITHIN_S: Final = 600.0
 
 
 def python() -> Path:
-    """Return the Python that has the peers, installed now if need be; raise `CalledProcessError` where that cannot be."""
+    """Return the Python that has the peers, installed now if need be; end the benchmark where pip cannot have them."""
     program, complete = _FOLDER / "bin" / "python", _FOLDER / "complete"
     wanted = "\n".join(_PACKAGES)
     if not complete.is_file() or complete.read_text(encoding="ascii") != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(_FOLDER)], check=True)
         pip = [str(program), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, *_PACKAGES], check=True, timeout=_INSTALL_WITHIN_S)
+        if subprocess.run([*pip, *_PACKAGES], check=False, timeout=_INSTALL_WITHIN_S).returncode != 0:
+            raise SystemExit(f"pip cannot install the peers ({', '.join(_PACKAGES)}): give it an index that has them.")
         complete.write_text(wanted, encoding="ascii")
     return program
 
