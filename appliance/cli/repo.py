@@ -68,9 +68,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     PATH may also be a bundle file, or an address: ssh://user@host/path, user@host:path, https://host/path.
     """
     if name == "" or not path.strip():
-        raise InvalidInput(
-            "The path or the name is empty.", remedy="Give the folder; without --name it is called as that is."
-        )
+        raise InvalidInput("The path or the name is empty.", remedy="Give the folder; the name is optional.")
     with _remote(flags) as remote:
         new: dict[str, object] = {"path": _whole(path), "project": project}
         new |= {key: value for key, value in (("name", name), ("branch", branch)) if value}

@@ -14,10 +14,9 @@ import numpy as np
 
 from appliance.base.sqlite import connect_immutable
 from appliance.codeintel.build.growing import states
-from appliance.codeintel.facts import BlobFacts
+from appliance.codeintel.facts import BlobFacts, unpack_facts
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
-from appliance.codeintel.store.code import unpack_facts
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
 from appliance.codeintel.store.layers import open_tables
@@ -230,7 +229,7 @@ def vectors(held: Held) -> dict[str, Rows]:
 def blobs(held: Held) -> dict[tuple[str, str], tuple[str, str, str, BlobFacts]]:
     """Return what was found in the blobs of files."""
     rows = held.project.execute("SELECT blob, hint, recipe, reason, detail, facts FROM blobs").fetchall()
-    return {row[:2]: (*row[2:5], unpack_facts(row[5])) for row in rows if row[:2] in held.used}
+    return {row[:2]: (*row[2:5], unpack_facts(row[5], BlobFacts)) for row in rows if row[:2] in held.used}
 
 
 def unsure(held: Held) -> set[tuple[object, ...]]:
