@@ -55,7 +55,8 @@ def run() -> Sequence[Figure]:
         again = time.perf_counter() - start
         watch.stop()
         generation = bench.generation(repo)
-        bare, size = bare_parse(source, generation.files.paths)
+        bare, _ = bare_parse(source, generation.files.paths)
+        size = sum((source / path).stat().st_size for path in generation.files.paths)
         info = generation.info
         bench.close()
         stored = sum(path.stat().st_size for path in (Path(scratch) / "two").rglob("*") if path.is_file())

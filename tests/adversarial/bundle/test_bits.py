@@ -13,7 +13,7 @@ from tests.support.bundles import Host, flip
 
 DICE = Random()  # noqa: S311 - which bits are tried is no secret
 EVERY = os.environ.get("SKELLIG_TEST_BITS") == "all"
-SAMPLED, PAYLOAD, CUTS = 400, 500, 200
+SAMPLED, PAYLOAD, CUTS = 150, 200, 80  # others in each run
 METADATA = ["1.root.json", "timestamp.json", "snapshot.json", "targets.json"]
 
 
