@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 ScopeKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "decorator", "raise", "iter", "with", "get", "implied"]
+REST: Final = "\0"  # ends the text of a string of which no more than the start is known
 UNKNOWN: Final = 0  # the term of what cannot be told
-FLOW_VERSION: Final = 14  # a change in what front ends find raises it, and every blob is read anew
+FLOW_VERSION: Final = 15  # a change in what front ends find raises it, and every blob is read anew
 RECEIVER: Final = "<this>"  # the name of a first parameter that no call names: what the function is called on
 ON: Final = "<on>"  # the name of a last parameter of a lambda that no call names: what its code is called on
 LAST: Final = "<last>"  # the name of an argument behind all others, which the last parameter takes

@@ -18,10 +18,9 @@ from appliance.codeintel.resolve.edges import Edge, Edges
 from appliance.codeintel.resolve.modules import Modules
 from appliance.codeintel.resolve.solve import Solver
 from appliance.codeintel.resolve.values import External, Module, Package
-from appliance.codeintel.source.base import FileFlags
-from appliance.codeintel.source.filters import flags
 from tests.support.graphs import dotted
 
+_TESTS = {"test", "tests"}  # a package ``testing`` is for those who use it
 _ALONE = 0.4  # the confidence in the only method that has a name
 _TYPES = {"str": "PyStr", "dict": "PyDict", "list": "PyList", "int": "PyNum", "float": "PyNum", "tuple": "PyTuple"}
 
@@ -44,7 +43,7 @@ def call_graph(package: Path, entry: Path | None = None) -> dict[str, list[str]]
     package, entry = package.resolve(), entry and entry.resolve()
     files = set(package.rglob("*.py")) | {each for each in [entry] if each and each.is_relative_to(package)}
     paths = sorted(str(path.relative_to(package)) for path in files)
-    tests = {place for place, path in enumerate(paths) if flags(path) & FileFlags.TEST and package / path != entry}
+    tests = {place for place, path in enumerate(paths) if _is_test(path) and package / path != entry}
     flows = []
     for path in paths:
         source = (package / path).read_bytes()
@@ -57,6 +56,11 @@ def call_graph(package: Path, entry: Path | None = None) -> dict[str, list[str]]
         if isinstance(edge, Edge) and _is_told(edge) and (target := _target(solver, edge)) is not None:
             graph.setdefault(dotted(solver, edge.caller), set()).add(target)
     return {caller: sorted(callees) for caller, callees in sorted(graph.items())}
+
+
+def _is_test(path: str) -> bool:
+    parts = path.split("/")
+    return bool(_TESTS & set(parts[:-1])) or parts[-1].startswith("test_") or parts[-1].endswith("_test.py")
 
 
 def _is_told(edge: Edge) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from appliance.codeintel.flow import LAST, RECEIVER, UNKNOWN, Op, Param, Site
+from appliance.codeintel.flow import LAST, RECEIVER, REST, UNKNOWN, Op, Param, Site
 from appliance.codeintel.resolve import outside
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.containers import ANY
@@ -87,6 +87,14 @@ class Calls:
         for value in called:
             if isinstance(value, External) and value.path.removeprefix("builtins.") in _CALLS_BACK:
                 yield from ((each, ()) for each in self.functions(file, site))
+            if isinstance(value, External) and value.path in _SAME:
+                over = [self._values.of(file, term) for _, term in site.arguments[:1]]
+                yield from ((each, ()) for each in self._iterators(self._values.union(over)))
+
+    def _iterators(self, over: Values) -> list[Function]:
+        """Return the functions that give iterators over instances among *over*."""
+        found = [self._values.attribute(each, self._values.words.iterator) for each in over if isinstance(each, Instance)]
+        return [each for values in found for each in values if isinstance(each, Function)]
 
     def functions(self, file: int, site: Site) -> list[Function]:
         """Return the functions that are handed over at *site*."""
@@ -195,7 +203,7 @@ class Calls:
         """Return what the builtin function *path* gives, None if it is none that is followed."""
         first = arguments[0][1] if arguments else NOTHING
         if path in _SAME:
-            return frozenset(each for each in first if isinstance(each, Container | Generator | Results))
+            return self._values.union(self._values.containers.iterator(each) for each in first)
         if path in _FIRST:
             return first
         match path:
@@ -208,14 +216,23 @@ class Calls:
             case "builtins.next":
                 return self._values.union(self._values.containers.iterated(each) for each in first)
             case "builtins.getattr" if len(arguments) > 1:
-                names = [key[4:] for key in self._values.containers.keys(arguments[1][1]) if key.startswith("str:")]
-                return self._values.union(self._values.attribute(each, name) for each in first for name in names)
+                names = [
+                    each.text[4:] for each in arguments[1][1] if isinstance(each, Constant) and each.text.startswith("str:")
+                ]
+                found = [
+                    self._values.attribute(each, at) for each in first for name in names for at in self._spelt(each, name)
+                ]
+                return self._values.union([*found, *(default for _, default in arguments[2:3])])
             case "builtins.type" if len(arguments) == 1:
                 return frozenset(Class(each.scope) for each in first if isinstance(each, Instance))
             case "typing.cast":
                 return self._values.union(self._values.instance(each) for each in first) or arguments[-1][1]
             case _:
                 return None
+
+    def _spelt(self, value: Value, name: str) -> Sequence[str]:
+        """Return the names that *value* has and that *name*, of which perhaps only the start is known, can be."""
+        return self._values.beginning(value, name.removesuffix(REST)) if name.endswith(REST) else (name,)
 
     def _super(self, scope: int) -> Values:
         at = scope

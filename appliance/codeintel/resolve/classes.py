@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from appliance.codeintel.resolve.evaluate import Evaluator
 
 _LONGEST: Final = 200  # classes in one order
+_MOST_BELOW: Final = 24  # classes below one that stand for it
+_OPEN: Final = frozenset({"abstract", "abstractmethod", "abstractproperty"})
 EMPTY: Final = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})  # bases without members
 PROPERTIES: Final = frozenset({"property", "cached_property", "abstractproperty"})
 
@@ -47,7 +49,36 @@ class Classes:
             for base in order:
                 if isinstance(base, int):
                     found |= self._values.stored("attribute", base, name)
-        return frozenset(found) | self._first(order, name, bound_to or Class(scope))
+        found |= self._first(order, name, bound_to or Class(scope))
+        if not name.startswith("__") and all(self._is_open(each) for each in found):
+            found |= self._lower(scope, name, of_instance=bound_to is not None)
+        return frozenset(found)
+
+    def prepare(self) -> None:
+        """Learn which classes stand below which."""
+        for number in range(len(self._values.scope_file)):
+            if self._values.scope(number).kind == "class":
+                for base in self.order(number)[1:]:
+                    if isinstance(base, int):
+                        self._values.cells.add(("below", base), frozenset((Class(number),)))
+
+    def _is_open(self, value: Value) -> bool:
+        """Return whether *value* is a method that classes below are meant to replace."""
+        return isinstance(value, Function) and bool(_OPEN & set(self._values.scope(value.scope).marks))
+
+    def _lower(self, scope: int, name: str, *, of_instance: bool) -> Values:
+        """Return what *name* is on classes below *scope*: what a base asks for and does not have, they have."""
+        kinds = sorted(each.scope for each in self._values.cells.read(("below", scope)) if isinstance(each, Class))
+        if not 0 < len(kinds) <= _MOST_BELOW:
+            return NOTHING
+        key = ("below", scope, name, of_instance)
+        return self._values.cells.recall(key, lambda: self._of_all(kinds, name, of_instance=of_instance))
+
+    def _of_all(self, kinds: Sequence[int], name: str, *, of_instance: bool) -> Values:
+        kept = self._values.union(self._values.stored("attribute", each, name) for each in kinds) if of_instance else NOTHING
+        return kept.union(
+            *(self._first(self.order(each), name, Instance(each) if of_instance else Class(each)) for each in kinds)
+        )
 
     def behind(self, after: int, self_: Value, name: str) -> Values:
         """Return what ``super()`` finds as *name* in a method of class *after* called on *self_*."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from appliance.codeintel.flow import Op, Term
+from appliance.codeintel.flow import REST, Op, Term
 from appliance.codeintel.resolve.cells import NOTHING, Values
 from appliance.codeintel.resolve.values import (
     Class,
@@ -48,7 +48,7 @@ class Containers:
 
         One of which nothing is known may yet become known: it is no key until nothing more is learnt.
         """
-        known = {each.text for each in values if isinstance(each, Constant) and ":" in each.text}
+        known = {each.text for each in values if isinstance(each, Constant) and ":" in each.text and each.text[-1] != REST}
         if not values and not self._values.cells.read("lenient"):
             return set()
         return known if known and len(known) == len(values) else {*known, ANY}
@@ -89,6 +89,22 @@ class Containers:
                 )
             case External():
                 return frozenset((value,))
+            case _:
+                return NOTHING
+
+    def iterator(self, value: Value) -> Values:
+        """Return what can be iterated over for *value*, of what is followed."""
+        match value:
+            case Container() | Generator() | Results():
+                return frozenset((value,))
+            case Instance():
+                following = self._values.words.following
+                return self._values.union(
+                    frozenset(Results(found) for found in self._values.attribute(each, following))
+                    if isinstance(each, Instance)
+                    else self.iterator(each)
+                    for each in self._called(value, self._values.words.iterator)
+                )
             case _:
                 return NOTHING
 

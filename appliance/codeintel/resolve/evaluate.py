@@ -28,6 +28,7 @@ from appliance.codeintel.resolve.values import (
 )  # fmt: skip
 from appliance.codeintel.resolve.words import PYTHON, Words
 
+_CLASS: Final = "__class__"
 _ON_CLASS: Final = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
 
@@ -52,6 +53,10 @@ class Evaluator:
         self.classes = Classes(self)
         self.containers = self.containers_as(self)
         self.calls = self.calls_as(self)
+
+    def begin(self) -> None:
+        """Learn what holds before anything is learnt from calls."""
+        self.classes.prepare()
 
     def scope(self, number: int) -> FlowScope:
         """Return a scope by its number among all."""
@@ -237,6 +242,8 @@ class Evaluator:
                 return some(self.modules.below(value, name, importer=0))
             case Class(scope):
                 return self.classes.member(scope, name, bound_to=None)
+            case Instance(scope) if name == _CLASS:
+                return frozenset((Class(scope),))
             case Instance(scope):
                 return self.classes.member(scope, name, bound_to=value)
             case Super(after, self_):
@@ -249,6 +256,18 @@ class Evaluator:
                 return frozenset((Method(value, name),))
             case _:
                 return NOTHING
+
+    def beginning(self, value: Value, start: str) -> list[str]:
+        """Return the names that begin with *start* and that *value*, a module, a class or an instance, has."""
+        match value:
+            case Module(file):
+                scopes: Sequence[int | External] = (self.first_scope[file],)
+            case Class(scope) | Instance(scope):
+                scopes = self.classes.order(scope)
+            case _:
+                scopes = ()
+        names = (name for each in scopes if isinstance(each, int) for name in self.scope(each).names)
+        return [name for name in dict.fromkeys(names) if name.startswith(start) and name.isidentifier()][: self.most]
 
     def promised(self, scope: int) -> Iterable[tuple[int, int]]:  # noqa: ARG002 - for languages where nobody says so
         """Return what implements the class *scope* without saying so, and its methods: each with what it implements."""

@@ -39,6 +39,7 @@ class Solver:
         After so many *seconds* nothing more is learnt. ``settled`` says afterwards whether there was nothing more to learn.
         """
         until, self.settled = time.monotonic() + seconds, True
+        self.values.begin()
         self._work(range(self._first_store[-1]), tell, until)
         self.values.cells.add("lenient", frozenset((Constant("true"),)))
         self._work((), tell, until)

@@ -92,6 +92,9 @@ class TypedEvaluator(Evaluator):
         # What was asked for before all of that was known may be less than there is.
         self.cells = Cells(self.most, terms=self.first_term[-1])
 
+    def begin(self) -> None:
+        """Learn nothing: which types stand below which is known from the start."""
+
     def unit_of(self, scope: int) -> str:
         """Return the full name of the unit that the module *scope* is a part of."""
         file = self.scope_file[scope]

@@ -1,9 +1,12 @@
 """What a front end has found so far: terms, each once, scopes with what their names hold, sites and stores."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from appliance.codeintel.flow import (
+    REST,
     UNKNOWN,
     Flow,
     FlowScope,
@@ -21,6 +24,7 @@ from appliance.codeintel.flow import (
     Uses,
 )
 
+_PLACE: Final = re.compile("[%{]")
 _MOST_JOINED = 64  # a variable that may hold more things than that tells nobody anything
 
 
@@ -93,6 +97,21 @@ class Builder:
         """Return whether *term* is a string's."""
         op, _, _, text, _, _ = self._rows[term]
         return op == Op.CONST and text.lower().startswith("str")
+
+    def value(self, term: int) -> str:
+        """Return the string that *term* is, or how it starts, as far as it is known."""
+        _, _, _, text, _, _ = self._rows[term]
+        return text.partition(":")[2].removesuffix(REST)
+
+    def started(self, text: str) -> int:
+        """Return the term of a string that starts with *text*, up to what is put in there; only names are kept."""
+        start = _PLACE.split(text, 1)[0]
+        return self.term(Op.CONST, text=f"str:{start}{REST}" if start.isidentifier() else "str")
+
+    def member(self, term: int) -> tuple[int, str]:
+        """Return of which term *term* is which attribute, (UNKNOWN, "") if it is none."""
+        op, of, _, name, _, _ = self._rows[term]
+        return (of, name) if op == Op.ATTR else (UNKNOWN, "")
 
     def is_constant(self, term: int) -> bool:
         """Return whether *term* is a literal's, or nothing."""

@@ -16,6 +16,7 @@ _MARKS: Final = frozenset({
     "staticmethod", "classmethod", "property", "cached_property", "abstractmethod", "abstractproperty", "overload",
     "setter", "getter", "deleter",
 })  # fmt: skip
+_SHORT: Final = 2  # statements of a function that may do nothing
 _ENDS: Final = frozenset({"return_statement", "raise_statement"})
 _NAME: Final = re.compile(r"(\w+)\s*(?:\(|$)")
 
@@ -66,17 +67,17 @@ class _Statements(Bindings):
                 self.read(child)
 
     def _return(self, node: Node) -> None:
-        self.builder.scopes[self.scope].results.append(self._inside(node))
+        self.builder.scopes[self.scope].results.append(self.inside(node))
 
     def _raise(self, node: Node) -> None:
         shown = first(node)
-        term = self._inside(node)
+        term = self.inside(node)
         if shown is not None and shown.type in {"identifier", "attribute"}:
             self.builder.site("raise", self.scope, term, node.start_point.row + 1)
 
     def _assert(self, node: Node) -> None:
         condition = first(node)
-        self._inside(node)
+        self.inside(node)
         self._narrow(condition)
 
     def _if(self, node: Node) -> None:
@@ -234,9 +235,18 @@ class _Statements(Bindings):
         outer, outer_scope = self.env, self.scope
         self.scope, self.env = scope, Env(self.builder)
         self.take_parameters(scope)
-        self._nested(node.child_by_field_name("body"), self.env)
+        body = node.child_by_field_name("body")
+        self._nested(body, self.env)
         self.scope, self.env = outer_scope, outer
+        if body is not None and body.named_child_count <= _SHORT and self._is_left_open(body):
+            opened.marks += ("abstract",)
         return name, self.builder.term(Op.DEF, scope)
+
+    def _is_left_open(self, body: Node) -> bool:
+        """Return whether a function does nothing, or only says that others do it."""
+        texts = [self.text(each) for each in body.named_children if each.type != "comment"]
+        rest = texts[1:] if texts and texts[0].lstrip("rRuU")[:1] in {'"', "'"} else texts
+        return not rest or (len(rest) == 1 and rest[0].startswith(("pass", "...", "raise NotImplementedError")))
 
     def _plain_class(self, node: Node) -> None:
         self._bind_definition(*self._class_definition(node, ()))

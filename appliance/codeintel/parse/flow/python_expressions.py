@@ -1,7 +1,7 @@
 """Python's expressions: from nodes of the syntax tree to terms."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from tree_sitter import Node
@@ -51,7 +51,7 @@ class Expressions(ABC):
             return UNKNOWN
         self._depth += 1
         try:
-            return reader(self, node) if reader else self._inside(node)
+            return reader(self, node) if reader else self.inside(node)
         finally:
             self._depth -= 1
 
@@ -72,7 +72,7 @@ class Expressions(ABC):
                 tail = f".{self.text(attribute)}{tail}" if attribute else ""
                 node = node.child_by_field_name("object")
             elif kind == "subscript":
-                key = self._key(node.child_by_field_name("subscript"))
+                key = self.key(node.child_by_field_name("subscript"))
                 if not key:
                     return ""
                 tail = f"[{key}]{tail}"
@@ -81,54 +81,7 @@ class Expressions(ABC):
                 return ""
         return ""
 
-    def call(self, node: Node) -> int:
-        """Read a call: its function, its arguments, and what it does to what is known of them."""
-        function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        callee = self.read(function)
-        arguments = self._arguments(given)
-        site = self.builder.site("call", self.scope, callee, node.start_point.row + 1, arguments)
-        self._touch(function, given, arguments)
-        return self.builder.term(Op.CALL, site)
-
-    def _arguments(self, given: Node | None) -> list[tuple[str, int]]:
-        if given is None:
-            return []
-        if given.type == "generator_expression":
-            return [("", self.read(given))]
-        found = []
-        for child in given.named_children:
-            kind = child.type
-            if kind == "keyword_argument":
-                name = child.child_by_field_name("name")
-                found.append((self.text(name) if name else "", self.read(child.child_by_field_name("value"))))
-            elif kind in {"list_splat", "dictionary_splat"}:
-                found.append(("*" if kind == "list_splat" else "**", self._inside(child)))
-            elif kind != "comment":
-                found.append(("", self.read(child)))
-        return found
-
-    def _touch(self, function: Node | None, given: Node | None, arguments: Sequence[tuple[str, int]]) -> None:
-        """Forget what a call may change: what lies below its receiver and below its arguments."""
-        receiver = function.child_by_field_name("object") if function and function.type == "attribute" else None
-        name = function.child_by_field_name("attribute") if receiver and function else None
-        if receiver and name and self.text(name) == "update" and self._update(receiver, arguments):
-            return
-        for node in [receiver, *(given.named_children if given else [])] if self.env.paths else ():
-            if node is not None and (path := self.path(node)):
-                self.env.forget_below(path)
-
-    def _update(self, receiver: Node, arguments: Sequence[tuple[str, int]]) -> bool:
-        """Let ``d.update({"a": x})`` do what it says; return whether it is of that form."""
-        path = self.path(receiver)
-        shown = self.builder.entries(arguments[0][1]) if path and len(arguments) == 1 else {}
-        if shown:
-            base = self.read(receiver)
-        for key, value in shown.items():
-            plain = self.builder.term(Op.ITEM, base, self.builder.term(Op.CONST, text=key))
-            self.env.set_path(f"{path}[{key}]", value, plain=plain)
-        return bool(shown)
-
-    def _key(self, node: Node | None) -> str:
+    def key(self, node: Node | None) -> str:
         """Return how a constant key is called, "" for one that is not constant."""
         if node is None or node.end_byte - node.start_byte > _LONGEST_KEY:
             return ""
@@ -166,7 +119,7 @@ class Expressions(ABC):
         for child in node.named_children:
             self.read(child)
         shown = node.children[0] if node.children else None
-        key = self._key(shown) if shown and shown.type == "integer" else ""
+        key = self.key(shown) if shown and shown.type == "integer" else ""
         start = int(key[4:]) if key[4:].isdigit() and len(key) <= _LONGEST_START else 0
         return self.builder.term(Op.SLICE, base, start)
 
@@ -179,19 +132,20 @@ class Expressions(ABC):
 
     def _string(self, node: Node) -> int:
         if not _is_plain(node):
-            self._inside(node)
-            return self.builder.term(Op.CONST, text="str")
-        return self.builder.term(Op.CONST, text=self._key(node) or "str")
+            self.inside(node)
+            content = node.named_child(1)
+            return self.builder.started(self.text(content) if content and content.type == "string_content" else "")
+        return self.builder.term(Op.CONST, text=self.key(node) or "str")
 
     def _strings(self, node: Node) -> int:
-        self._inside(node)
+        self.inside(node)
         return self.builder.term(Op.CONST, text="str")
 
     def _integer(self, node: Node) -> int:
-        return self.builder.term(Op.CONST, text=self._key(node) or "int")
+        return self.builder.term(Op.CONST, text=self.key(node) or "int")
 
     def _scalar(self, node: Node) -> int:
-        self._inside(node)
+        self.inside(node)
         return self.builder.term(Op.CONST, text=_SCALARS[node.type])
 
     def _display(self, node: Node) -> int:
@@ -204,13 +158,13 @@ class Expressions(ABC):
             if kind == "comment" or (long and kind in _LITERALS):
                 continue
             if kind == "list_splat":
-                items += (UNKNOWN, self.builder.term(Op.ITEM, self._inside(child), UNKNOWN))
+                items += (UNKNOWN, self.builder.term(Op.ITEM, self.inside(child), UNKNOWN))
                 place = -1
                 continue
             key = self.builder.term(Op.CONST, text=f"int:{place}") if place >= 0 else UNKNOWN
             items += (key, self.read(child))
             place += place >= 0
-        return self._made(_DISPLAYS[node.type], node, items)
+        return self.made(_DISPLAYS[node.type], node, items)
 
     def _dictionary(self, node: Node) -> int:
         items: list[int] = []
@@ -218,10 +172,10 @@ class Expressions(ABC):
             if child.type == "pair":
                 items += (self.read(child.child_by_field_name("key")), self.read(child.child_by_field_name("value")))
             elif child.type == "dictionary_splat":
-                items += (UNKNOWN, self.builder.term(Op.ITEM, self._inside(child), UNKNOWN))
-        return self._made("dict", node, items)
+                items += (UNKNOWN, self.builder.term(Op.ITEM, self.inside(child), UNKNOWN))
+        return self.made("dict", node, items)
 
-    def _made(self, kind: str, node: Node, items: list[int]) -> int:
+    def made(self, kind: str, node: Node, items: list[int]) -> int:
         """Return the term of a container: of the place where it is made, so that what is put in later is told apart.
 
         Of a long one only what is no literal is kept, at any place: tables of data are nothing that is called.
@@ -239,14 +193,14 @@ class Expressions(ABC):
                 left, right = clause.child_by_field_name("left"), clause.child_by_field_name("right")
                 self.assign(left, self.iterated(self.read(right), clause))
             elif clause.type == "if_clause":
-                self._inside(clause)
+                self.inside(clause)
         if body is not None and body.type == "pair":
             key, value = self.read(body.child_by_field_name("key")), self.read(body.child_by_field_name("value"))
         else:
             key, value = UNKNOWN, self.read(body)
         self.env.close()
         self.env = outer
-        return self._made(_COMPREHENSIONS[node.type], node, [key, value])
+        return self.made(_COMPREHENSIONS[node.type], node, [key, value])
 
     def iterated(self, over: int, node: Node) -> int:
         """Return the term of what an iteration over *over* yields."""
@@ -314,7 +268,7 @@ class Expressions(ABC):
             operands.append(at.child_by_field_name("right"))
             at = at.child_by_field_name("left")
         read = [self.read(operand) for operand in (at, *reversed(operands))]
-        return read[0] if self.builder.is_text(read[0]) else UNKNOWN
+        return self.builder.started(self.builder.value(read[0])) if self.builder.is_text(read[0]) else UNKNOWN
 
     def _parenthesized(self, node: Node) -> int:
         term = UNKNOWN
@@ -331,12 +285,12 @@ class Expressions(ABC):
     def _yield(self, node: Node) -> int:
         scope = self.builder.scopes[self.scope]
         scope.generator = True
-        term = self._inside(node)
+        term = self.inside(node)
         source = any(child.type == "from" for child in node.children)
         scope.yields.append(self.iterated(term, node) if source else term)
         return UNKNOWN
 
-    def _inside(self, node: Node) -> int:
+    def inside(self, node: Node) -> int:
         """Read everything in *node*; return the term of the last thing."""
         term = UNKNOWN
         for child in node.named_children:
@@ -345,6 +299,13 @@ class Expressions(ABC):
 
     def _nothing(self, _: Node) -> int:
         return UNKNOWN
+
+    def _call(self, node: Node) -> int:
+        return self.call(node)
+
+    @abstractmethod
+    def call(self, node: Node) -> int:
+        """Read a call, and return the term of what it gives."""
 
     @abstractmethod
     def assign(self, target: Node | None, term: int) -> None:
@@ -357,7 +318,7 @@ class Expressions(ABC):
     _READERS: ClassVar[dict[str, Callable[["Expressions", Node], int]]] = {
         "identifier": _identifier,
         "attribute": _attribute,
-        "call": call,
+        "call": _call,
         "subscript": _subscript,
         "string": _string,
         "concatenated_string": _strings,
@@ -372,7 +333,7 @@ class Expressions(ABC):
         "yield": _yield,
         "comment": _nothing,
         "type": _nothing,
-        "slice": _inside,
+        "slice": inside,
         **dict.fromkeys(_SCALARS, _scalar),
         **dict.fromkeys(_DISPLAYS, _display),
         **dict.fromkeys(_COMPREHENSIONS, _comprehension),

@@ -6,7 +6,8 @@ from typing import Final
 from tree_sitter import Node
 
 from appliance.codeintel.flow import UNKNOWN, Op
-from appliance.codeintel.parse.flow.python_expressions import Expressions, first
+from appliance.codeintel.parse.flow.python_calls import Calls
+from appliance.codeintel.parse.flow.python_expressions import first
 
 _QUOTED: Final = re.compile(r"""[rRuU]?["']([\w. |]+)["']""")  # names, dotted or not, with bars between them
 _WRAPPERS: Final = frozenset({
@@ -20,7 +21,7 @@ _MAPPINGS: Final = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "defa
 _SILENT: Final = frozenset({"None", "Any", "object", "Callable", "Literal", "Self", "TypeVar", "NoReturn", "Never"})
 
 
-class Types(Expressions):
+class Types(Calls):
     """Reads annotations as well."""
 
     _noted = False  # whether the names of the annotation that is being read are noted already

@@ -152,6 +152,76 @@ D().a()
         "from contextlib import contextmanager\n@contextmanager\ndef h():\n    yield f\nwith h() as each:\n    each()",
         "m -> m.h, m -> m.f",
     ),
+    "a dynamic name of which the start is written down": (
+        """
+class C:
+    def do_a(self): pass
+    def do_b(self): pass
+    def undone(self): pass
+    def other(self): pass
+    def run(self, x):
+        name = f"do_{x}"
+        getattr(self, name.lower(), self.undone)()
+""",
+        "m.C.run -> m.C.do_a, m.C.run -> m.C.do_b, m.C.run -> m.C.undone",
+    ),
+    "a dynamic name that is put together": (
+        """
+class C:
+    def on_a(self): pass
+    def a(self): pass
+    def r(self, x):
+        getattr(self, "on_" + x)()
+        getattr(self, "on_%s" % x)()
+        getattr(self, "on_{}".format(x))()
+""",
+        "m.C.r -> m.C.on_a",
+    ),
+    "a key of which the start is known is any key": ('d = {"a_": f, "b": g}\nd["a_" + x]()', "m -> m.f, m -> m.g"),
+    "enumerate and zip": (
+        "for i, a in enumerate([f]):\n    a()\nfor a, b in zip([1], [g]):\n    a()\n    b()",
+        "m -> m.f, m -> m.g",
+    ),
+    "filter and itertools.chain": (
+        "import itertools\nfor a in filter(None, [f]):\n    a()\nfor a in itertools.chain([1], [g]):\n    a()",
+        "m -> m.f, m -> m.g",
+    ),
+    "an enumerate of one's own": (
+        "def enumerate(x): return [(1, g)]\nfor a, b in enumerate([f]):\n    b()",
+        "m -> m.enumerate, m -> m.g",
+    ),
+    "a dictionary made of names": ("dict(a=f, b=g)['b']()", "m -> m.g"),
+    "a list of what an instance yields": (
+        "class C:\n    def __iter__(self):\n        return iter([f])\nfor a in list(C()):\n    a()",
+        "m -> m.C, m -> m.C.__iter__, m -> m.f",
+    ),
+    "a method that a base asks for and classes below have": (
+        """
+class Base:
+    def run(self):
+        self.a()
+        self.b()
+        self.c()
+    def a(self):
+        "Other classes do."
+        raise NotImplementedError
+    def b(self):
+        return f
+    def __len__(self): pass
+class One(Base):
+    def a(self): pass
+    def b(self): pass
+class Two(Base):
+    def a(self): pass
+    def c(self): pass
+""",
+        ", ".join(f"m.Base.run -> m.{each}" for each in ("Base.a", "Base.b", "One.a", "Two.a", "Two.c")),
+    ),
+    "a constructor of a class below is not the base's": (
+        "class A: pass\nclass B(A):\n    def __init__(self): pass\nA()",
+        "m -> m.A",
+    ),
+    "__class__": ("class C:\n    def copy(self): return self.__class__()", "m.C.copy -> m.C"),
     "what stands outside stays outside": ("import close\nclass C:\n    def close(self): pass\nclose.open().close()", ""),
     "a builtin is no method of that name": ("class C:\n    def append(self): pass\n[].append(1)\n''.append()", ""),
 }
