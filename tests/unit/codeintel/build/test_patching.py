@@ -210,6 +210,13 @@ def test_the_graph_goes_on_for_files_that_did_not_change_and_says_how_many_did(
     assert generation.graph is not None
     assert generation.graph.info.changed == 2
     assert any("2 files changed since" in said for said in unfollowed(generation))
+    arrays, ids = (
+        generation.graph.adjacency,
+        [-1 - n for n in generation.files.numbers] + generation.symbols.numbered()[0].tolist(),
+    )
+    ends = arrays.ids[arrays.target].tolist(), arrays.ids[arrays.source].tolist(), arrays.line.tolist()
+    uses = generation.graph.uses(ids)
+    assert sorted(zip(*ends, strict=True)) == sorted((row.target, row.source, row.line) for row in uses)
     calls = {edge for edge in edges(generation) if len(edge) == 6}
     assert calls == {edge for edge in full if len(edge) == 6 and not any(f"pkg/m{n}.py" in str(edge[:2]) for n in (4, 9))}
     graphs.build(repo.id, progress=silent, check=go_on)
