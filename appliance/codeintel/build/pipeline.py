@@ -365,9 +365,10 @@ def _refuse_nothing(left_out: Mapping[str, int] | None) -> None:
     if left_out is None:
         return
     reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items()))
+    fetch = "Fetch what is missing, as of a partial clone, run `git fsck`, or let the account that runs Skellig read it."
     raise MalformedContent(
         f"There is no file to index: {reasons or 'the tree is empty'}.",
-        remedy="Check that this is the right folder and branch.",
+        remedy=fetch if left_out.get("unreadable") else "Check that this is the right folder and branch.",
         left_out=left_out,
     )
 

@@ -115,6 +115,17 @@ def test_the_same_bytes_under_names_of_two_languages_are_parsed_as_each(bench: I
     assert [row.path for row in bench.generation(repo).symbols.named("f")] == ["a.py"]
 
 
+def test_a_clone_without_its_files_says_how_to_get_them(bench: IndexBench, tmp_path: Path) -> None:
+    """`git clone --filter=blob:none` leaves them at the server until they are asked for, which is never done here."""
+    whole = make_repo(tmp_path, CODE, name="whole")
+    git(whole, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{whole}", "partial")
+    repo = bench.add(tmp_path / "partial")
+    with pytest.raises(MalformedContent, match="7 unreadable") as caught:
+        bench.index(repo)
+    assert "Fetch what is missing, as of a partial clone" in caught.value.remedy
+
+
 def test_a_tree_without_one_file_to_index_is_an_error_and_the_former_index_stays(bench: IndexBench, tmp_path: Path) -> None:
     """An index that became empty must not mask the one that answers."""
     source = make_repo(tmp_path, {"a.py": "x = 1\n", "logo.png": CODE["logo.png"]})
