@@ -7,6 +7,7 @@ top by themselves. Every line that is not blank is in exactly one chunk.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 
@@ -52,11 +53,7 @@ class _Cutter:
         self._spans = spans
         self._head = head
         self._shape = shape
-        self._sizes = [0]  # characters before each row
-        total = 0
-        for line in lines:
-            total += len(line.strip())
-            self._sizes.append(total)
+        self._sizes = [0, *accumulate(map(len, map(str.strip, lines)))]  # characters before each row
         self._children: dict[int, list[int]] = {}
         for index, span in enumerate(spans):
             self._children.setdefault(span.parent, []).append(index)

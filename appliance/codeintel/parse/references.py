@@ -21,6 +21,7 @@ _KINDS: Final[dict[str, ReferenceKind]] = {
 """Sorted by kind: of two uses that end at one place the first counts."""
 
 _END: Final = itemgetter(0)
+_BEYOND: Final = 1 << 62  # any file's end
 
 _Use = tuple[int, str, str, ReferenceKind]  # end, name, receiver, kind: plain, there is one for each line
 
@@ -42,6 +43,9 @@ def _dotted(nodes: Sequence[Node], text: SourceText, kind: ReferenceKind, *, lan
     for node in nodes:
         start, end = node.byte_range
         whole = cut(start if end - start <= _LOOKED_AT else end - _LOOKED_AT, end)
+        if whole.isidentifier():
+            uses.append((end, whole, "", kind))
+            continue
         if not plain or "?" in whole or ":" in whole:
             whole = whole.replace("::", ".").replace("->", ".").replace("?.", ".").replace("\\", ".").replace(":", ".")
         if whole.endswith(">"):
@@ -76,18 +80,21 @@ def _placed(uses: Sequence[_Use], scopes: Sequence[Scope], offsets: Sequence[int
     """Walk uses, scopes and lines side by side; a use at the end of a chain counts where its name stands."""
     found: list[Reference] = []
     stack: list[Scope] = []
-    coming = line = 0
-    last = -1
+    inner, begins = iter(scopes), iter([*(scope.start for scope in scopes), _BEYOND])
+    rows = iter([*offsets, _BEYOND])
+    start, row = next(begins), next(rows)  # of the scope and of the line that come next
+    line, last = 0, -1
     for end, name, receiver, kind in uses:
         if end == last:  # e.g. a base class that is also a generic type
             continue
         last = end
-        while coming < len(scopes) and scopes[coming].start < end:
-            stack.append(scopes[coming])
-            coming += 1
+        while start < end:
+            stack.append(next(inner))
+            start = next(begins)
         while stack and stack[-1].end < end:
             stack.pop()
-        while line < len(offsets) and offsets[line] <= end:
+        while row <= end:
             line += 1
+            row = next(rows)
         found.append(Reference(name, line, kind, stack[-1].symbol if stack else -1, receiver))
     return found

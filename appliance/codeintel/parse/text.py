@@ -16,7 +16,7 @@ class SourceText:
         if not self.lines[-1]:
             self.lines.pop()
         rows = self.lines if self._plain is not None else self.source.split(b"\n")
-        self.offsets = [0, *accumulate(len(row) + 1 for row in rows)]  # of each row's first byte
+        self.offsets = [0, *accumulate(map((1).__add__, map(len, rows)))]  # of each row's first byte
 
     def cut(self, start: int, end: int) -> str:
         """Return the text between two byte offsets."""
