@@ -33,6 +33,7 @@ class Place:
     end_line: int
     symbol: str = ""
     kind: str = ""
+    why: str = ""  # what the graph says of it, where that brought it here
 
     def span(self) -> Span:
         """Return the lines as a span that nobody has verified yet."""

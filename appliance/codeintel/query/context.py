@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place, Texts
+from appliance.codeintel.query.around import around
 from appliance.codeintel.query.copies import alike, lines_of
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.rank import fuse
@@ -47,6 +48,7 @@ class Weights:
     example: float = 0.7
     doc: float = 0.6
     foreign: float = 0.5  # vendored or generated
+    called: float = 0.15  # of the score of one of the best candidates, for what it calls
 
 
 DEFAULT = Weights()
@@ -89,19 +91,20 @@ def pack(
     return draft.done()
 
 
-def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> list[int]:
-    """Return the candidates' places in the signals' arrays, best first."""
+def order(gathered: Gathered, *, weights: Weights = DEFAULT) -> tuple[list[int], dict[int, str]]:
+    """Return the candidates' places in the signals' arrays, best first, and what the graph says of some of them."""
     signals = gathered.signals
     if len(signals) == 0:
-        return []
+        return [], {}
     scores = fuse(signals, gathered.query)
     scores = scores + weights.defines * scores.max() * signals.defines
     for flag, factor in _lowered(weights):
         scores = scores * np.where(signals.flags & flag, factor, 1.0)
     if gathered.query.style == "prose":
         scores = scores * np.where(_acts(gathered), 1.0, weights.passive)
-    best: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return best
+    graph = around(gathered, scores)
+    best: list[int] = np.argsort(-(scores + weights.called * graph.lift), kind="stable").tolist()
+    return best, graph.why
 
 
 def _lowered(weights: Weights) -> Iterator[tuple[FileFlags, float]]:
@@ -223,7 +226,8 @@ class _Draft:
 
 def _wanted(gathered: Gathered, weights: Weights) -> Iterator[tuple[Place, Place]]:
     """Yield the best candidates: the chunk, and the chunk widened to the definition that holds it where that is short."""
-    for index in order(gathered, weights=weights)[:_MOST_TRIED]:
+    best, said = order(gathered, weights=weights)
+    for index in best[:_MOST_TRIED]:
         part = gathered.parts[gathered.part[index]]
         generation = part.generation
         chunk = int(gathered.signals.ids[index])
@@ -239,6 +243,7 @@ def _wanted(gathered: Gathered, weights: Weights) -> Iterator[tuple[Place, Place
             end_line=int(generation.chunk_end[chunk]),
             symbol=symbol.qualname if symbol else "",
             kind=symbol.kind if symbol else "",
+            why=said.get(index, ""),
         )
         yield place, _widened(place, symbol)
 
@@ -287,7 +292,8 @@ def _without(place: Place, held: Place) -> Place | None:
 
 
 def _heading(place: Place) -> str:
-    inside = f" ({place.symbol})" if place.symbol else ""
+    said = "; ".join(filter(None, (place.symbol, place.why)))
+    inside = f" ({said})" if said else ""
     return f"{display(place.path)}:{place.start_line}-{place.end_line}{inside}"
 
 
