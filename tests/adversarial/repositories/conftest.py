@@ -14,7 +14,7 @@ from appliance.codeintel.source.walk import survey
 from appliance.config import Index
 from appliance.ids import BlobId
 
-LIMITS = Index(parse_seconds=1.0)
+LIMITS = Index(parse_seconds=0.5)
 
 Taken = dict[str, BlobFacts | LeftOut]
 
