@@ -105,7 +105,10 @@ class _Near:
         directions = self._directions[self._parts[one]]
         if directions is None or self._parts[one] != self._parts[two]:
             return False
-        return float(directions[one] @ directions[two]) < _SAME_WORDS
+        first, second = directions[one], directions[two]
+        return bool(
+            first.any() and second.any() and first @ second < _SAME_WORDS
+        )  # of words that are too rare nothing is known
 
     def _traits(self, place: int) -> list[object]:
         generation = self._gathered.parts[self.part(place)].generation
