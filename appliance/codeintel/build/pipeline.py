@@ -178,7 +178,7 @@ class Indexer:
         """
         try:
             wanted = [branch for branch in source.fitting(repo.settings.branches) if branch != own]
-        except InvalidInput as exc:
+        except (InvalidInput, ContentError, DeadlineExceeded) as exc:
             return exc
         branches, faults = wanted[:MOST_BRANCHES], list[ApplianceError]()
         for branch in branches:

@@ -97,9 +97,7 @@ class GitSource(Stored):
 
     def branches(self) -> list[str]:
         """Return the short names of the branches, own ones first, at most 10,000."""
-        argv = ("git", "for-each-ref", f"--count={_MOST_REFS}", "--format=%(refname)", "refs/heads", "refs/remotes")
-        done = proc.run(argv, timeout=20, env=environment(self._git_dir))
-        refs = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+        refs = self._refs("--sort=refname", "refs/heads", "refs/remotes").decode("utf-8", "surrogateescape").splitlines()
         names = [ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") for ref in refs]
         return [name for name in names if not name.endswith("/HEAD")]
 
@@ -110,15 +108,20 @@ class GitSource(Stored):
         """
         if not patterns:
             return []
-        places = ("refs/heads", "refs/remotes", "refs/tags")
-        argv = ("git", "for-each-ref", "--sort=-committerdate", f"--count={_MOST_REFS}", "--format=%(refname)", *places)
-        done = proc.run(argv, timeout=20, env=environment(self._git_dir))
+        refs = self._refs("--sort=-creatordate:unix", "refs/heads", "refs/remotes", "refs/tags")
         names: dict[str, None] = {}
-        for ref in done.stdout.decode("utf-8", "replace").splitlines():
+        for ref in refs.decode("utf-8", "replace").splitlines():
             name = ref.removeprefix("refs/heads/").removeprefix("refs/remotes/").removeprefix("origin/")
             if "\ufffd" not in ref and not ref.endswith("/HEAD") and fits(name, patterns):
                 names[name] = None
         return list(names)
+
+    def _refs(self, *arguments: str) -> bytes:
+        argv = ("git", "for-each-ref", f"--count={_MOST_REFS}", "--format=%(refname)", *arguments)
+        done = proc.run(argv, timeout=20, env=environment(self._git_dir))
+        if done.code:  # no list is not an empty one: whatever it would have named would be forgotten
+            raise MalformedContent("Git could not list the branches.", remedy="Run `git fsck` in the repository.")
+        return done.stdout
 
     def _resolve(self, branch: str | None) -> tuple[str, CommitId]:
         return self._head() if branch is None else (branch, self._named(branch))

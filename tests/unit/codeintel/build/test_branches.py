@@ -176,6 +176,32 @@ def test_a_branch_that_cannot_be_indexed_keeps_none_of_the_others_back_and_says_
     assert (known.error, known.message.partition(":")[0]) == ("malformed_content", "release/0")
 
 
+@pytest.mark.parametrize(
+    "date", ["1 -1200", "0 +0000", "99999999999 +0000", "253402300800 -1200", "18446744073709551615 +0000"]
+)
+def test_a_commit_with_a_date_that_cannot_be_costs_no_branch(bench: IndexBench, repo: Repo, source: Path, date: str) -> None:
+    """Git refuses to sort by such a date: one commit of a stranger's would take all tracked branches away."""
+    odd = f"commit refs/heads/release/9\ncommitter T <t@x> {date}\ndata 1\nx\nM 100644 inline nine.py\ndata 6\nn = 9\n\n"
+    git(source, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=odd.encode())
+    git(source, "tag", "-a", "-m", "two", "v2", "release/2")
+    bench.index(repo)
+    assert bench.registry.repo(repo.id).error == ""
+    names = {"release/1", "release/2", "release/9", "refs/tags/v1", "refs/tags/v2"}
+    assert set(bench.generations.branches(repo.id)) == {"", *names}
+
+
+def test_branches_that_cannot_be_listed_stay_as_they_were_and_that_is_said(
+    bench: IndexBench, repo: Repo, source: Path
+) -> None:
+    bench.index(repo)
+    before = bench.generations.branches(repo.id)
+    (source / ".git" / "refs" / "heads" / "release" / "3").write_text("1" * 40 + "\n")  # of an object that is not there
+    bench.index(repo)
+    assert bench.generations.branches(repo.id) == before
+    known = bench.registry.repo(repo.id)
+    assert (known.error, known.message) == ("malformed_content", "Git could not list the branches.")
+
+
 def test_a_plain_folder_has_no_branches_to_track(bench: IndexBench, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "a.py").write_text("x = 1\n")
