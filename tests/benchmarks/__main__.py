@@ -31,7 +31,7 @@ from tests.benchmarks import (
 )
 from tests.benchmarks.report import Benchmark, Figure, show, show_targets
 
-_ALL: Mapping[str, Benchmark] = {
+ALL: Mapping[str, Benchmark] = {
     "cli-start": cli_start.run,
     "idle": idle.run,
     "parse": parse_speed.run,
@@ -52,14 +52,14 @@ _ALL: Mapping[str, Benchmark] = {
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*_ALL, []], help="which; default: all")
+    parser.add_argument("names", nargs="*", choices=[*ALL, []], help="which; default: all")
     parser.add_argument("--figures", type=Path, help="write the figures of one benchmark there, and judge nothing")
     given = parser.parse_args()
-    names = given.names or list(_ALL)
+    names = given.names or list(ALL)
     if given.figures is None:
         _judge(names)
     else:
-        given.figures.write_text(json.dumps([asdict(figure) for name in names for figure in _ALL[name]()]))
+        given.figures.write_text(json.dumps([asdict(figure) for name in names for figure in ALL[name]()]))
 
 
 def _judge(names: Sequence[str]) -> None:
@@ -77,9 +77,9 @@ def _judge(names: Sequence[str]) -> None:
             continue
         show(measured)
         figures += measured
-    if lines := targets.lines(figures, ran=names):
+    if lines := targets.lines(figures, ran=names, given=os.environ):
         show_targets(lines)
-    faults += [f"{each}: not measured" for each in targets.unmeasured(figures, ran=names)]
+    faults += [f"{each}: not measured" for each in targets.unmeasured(figures, ran=names, given=os.environ)]
     faults += [f"{figure.name}: over its limit" for figure in figures if figure.held is False]
     if faults:
         raise SystemExit(f"{len(faults)} faults among {len(figures)} figures:\n" + "\n".join(faults))

@@ -3,7 +3,6 @@
 A benchmark makes the figure of a target by its key, so that name, unit and limit stand here alone.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -109,11 +108,11 @@ def peer(target: str, name: str, value: float, *, load: str = "") -> Figure:
     return Figure(f"  {name}: {line.what}", value, line.unit, better=line.better, load=load, target=target, peer=name)
 
 
-def lines(figures: Sequence[Figure], *, ran: Sequence[str]) -> Sequence[Sequence[str]]:
+def lines(figures: Sequence[Figure], *, ran: Sequence[str], given: Mapping[str, str]) -> Sequence[Sequence[str]]:
     """Return the table, a line a target in their order: what, limit, this project, best peer, load and whether it held.
 
     Only the targets of the benchmarks that *ran* have a line. Of several figures for a target the worst counts; one without
-    a figure says what is to be set for it.
+    a figure says what is to be set for it beside the variables *given*.
     """
     table = []
     for key, target in ((key, target) for key, target in TARGETS.items() if target.benchmark in ran):
@@ -123,27 +122,27 @@ def lines(figures: Sequence[Figure], *, ran: Sequence[str]) -> Sequence[Sequence
         sign = "≤" if target.better == "lower" else "≥"
         limit = f"{sign} {target.limit:g} {target.unit}".rstrip()
         worst = sorted(own, key=lambda each: each.value, reverse=target.better == "lower")[:1]
-        said, load = next(((each.said, each.load) for each in worst), (_missing(target), ""))
+        said, load = next(((each.said, each.load) for each in worst), (_missing(target, given), ""))
         held = "" if not own else "yes" if all(each.held for each in own) else "NO"
         table.append((target.what, limit, said, "\n".join(known + peers), load, held))
     return table
 
 
-def unmeasured(figures: Sequence[Figure], *, ran: Sequence[str]) -> list[str]:
+def unmeasured(figures: Sequence[Figure], *, ran: Sequence[str], given: Mapping[str, str]) -> list[str]:
     """Return the targets that had to be measured and have no figure."""
     measured = {each.target for each in figures if not each.peer}
     return [
         target.what
         for key, target in TARGETS.items()
-        if key not in measured and target.benchmark in ran and not _unset(target)
+        if key not in measured and target.benchmark in ran and not _unset(target, given)
     ]
 
 
-def _missing(target: Target) -> str:
-    if unset := _unset(target):
+def _missing(target: Target, given: Mapping[str, str]) -> str:
+    if unset := _unset(target, given):
         return f"not measured: set {' and '.join(unset)}"
     return "not measured"
 
 
-def _unset(target: Target) -> list[str]:
-    return [name for name in target.needs if not os.environ.get(name)]
+def _unset(target: Target, given: Mapping[str, str]) -> list[str]:
+    return [name for name in target.needs if not given.get(name)]
