@@ -16,7 +16,7 @@ from tests.support.repos import git, make_repo
 
 SLOW = ("a.b.c" * 300 + "\n") * 200  # as C#: some seconds of processor time
 FAT = ("a<" * 500 + "\n") * 400  # as C#: more memory than a parser has here, so that it aborts
-LIMITS = {"SKELLIG_INDEX__PARSE_SECONDS": "1", "SKELLIG_INDEX__WORKER_MEMORY": "200000000"}
+LIMITS = {"SKELLIG_INDEX__PARSE_SECONDS": "0.4", "SKELLIG_INDEX__WORKER_MEMORY": "200000000"}
 
 
 @pytest.fixture
@@ -63,19 +63,19 @@ def test_a_parser_that_aborts_and_one_that_hangs_cost_their_files_alone_and_the_
     services: Services, tmp_path: Path
 ) -> None:
     """A crash within an index left its job running for ever, and no other could start."""
-    good = {f"good{n}.py": f"def good{n}(): pass\n" for n in range(20)}
+    good = {f"good{n}.py": f"def good{n}(): pass\n" for n in range(6)}
     add(services, make_repo(tmp_path, good | {"aborts.cs": FAT, "hangs.cs": SLOW}, name="ill"), "ill")
     add(services, make_repo(tmp_path, good, name="well"), "well")
     with working(services):
         until(lambda: states(services) == {"ill": "ready", "well": "ready"})
     with serving(services) as client:
         ill = client.get("/api/v1/repos/ill").json()
-    assert (ill["index"]["files"], ill["index"]["problems"]) == (22, 2)
+    assert (ill["index"]["files"], ill["index"]["problems"]) == (8, 2)
     generation = services.generations.published(RepoId(ill["id"]))
     numbers = generation.files.by_path
     found = {path: problem for path, number in numbers.items() if (problem := generation.problem(number))}
     assert found == {"aborts.cs": "parse-crash", "hangs.cs": "parse-timeout"}
-    assert all(generation.symbols.named(f"good{n}") for n in range(20))
+    assert all(generation.symbols.named(f"good{n}") for n in range(6))
 
 
 def test_machines_that_do_not_answer_keep_no_repository_here_waiting(services: Services, tmp_path: Path) -> None:
