@@ -13,6 +13,8 @@ from appliance.codeintel.repo_settings import RepoSettings
 from appliance.errors import Cancelled, Conflict
 from appliance.looking import ask_for
 from appliance.services import Services
+from appliance.worker import mend
+from tests.support import planted
 from tests.support.appliance import make_services, serving, working
 from tests.support.clock import FakeClock
 from tests.support.embedders import FakeEmbedder
@@ -126,6 +128,22 @@ def test_a_text_that_cannot_be_embedded_is_counted_in_every_answer_and_only_it_i
         assert [ODD in text for text in embedder.texts if "def " in text] == [True]
         index = client.get("/api/v1/repos/code").json()["index"]
         assert (index["vectors"], index["vectors_failed"]) == (1.0, 0)
+
+
+def test_a_change_of_the_policy_of_secrets_has_what_was_kept_made_anew_by_itself(services: Services, tmp_path: Path) -> None:
+    """Keys stayed in an index that was made before they were to be masked."""
+    source = make_repo(tmp_path, {"a.py": f"KEY = '{planted.AWS_KEY}'\n"}, name="kept")
+    repo = services.registry.add_repo(services.registry.project("default").id, source).id
+    services.index(repo)
+    settle(services)
+    mend(services, again=False)
+    last = services.last_index(repo)
+    assert last is not None
+    assert last.ended, "nothing has changed"
+    with closing(make_services(services.paths.root, extra={"SKELLIG_INDEX__MASK_SECRETS": "false"})) as other:
+        mend(other, again=False)
+        asked = [job.kind for job in other.jobs.list() if job.state == "queued"]
+    assert sorted(asked) == ["index", "tidy"]
 
 
 def test_after_its_work_a_repository_rests_until_that_was_no_more_than_its_share(services: Services, tmp_path: Path) -> None:

@@ -222,6 +222,8 @@ def test_paths_that_the_settings_leave_out_are_neither_found_nor_parsed_and_a_ch
     bench.index(repo)
     assert held(bench.generation(repo)) == {"src/a.py", "lib/b.py"}
     assert [(item.path, item.reason) for item in bench.generation(repo).left_out()] == [("lib/c.min.py", "excluded")]
+    assert not bench.generation(repo).symbols.named("gamma")
+    assert (search(bench, "content:gamma").total, search(bench, "content:beta").total) == (0, 1)
 
     bench.registry.change_repo(repo.id, branch=None, settings=RepoSettings(include=("*.py",)))
     bench.index(repo, progress=(recorder := Recorder()).progress)
