@@ -27,7 +27,7 @@ class Keeping:
     exclude: str = ""
     schedule: str = ""
     quiet: str = ""
-    share: str = ""
+    share: str = "100"
     watch: str = ""
     key_file: str = ""
     known_hosts: str = ""

@@ -13,8 +13,8 @@ from appliance.services import Services
 Mood = Literal["good", "warn", "bad", "live", "idle"]
 
 KINDS: Final = {
-    "fetch": ("Fetch", "Fetching"),
     "index": ("Index", "Indexing"),
+    "fetch": ("Fetch", "Fetching"),
     "graph": ("Graph", "Following the calls"),
     "embed": ("Embed", "Embedding"),
     "renew": ("Renew", "Building anew, aside"),

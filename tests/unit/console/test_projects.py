@@ -212,13 +212,14 @@ def test_how_a_repository_is_kept_is_shown_and_changed_by_its_form(own: tuple[Se
         "exclude": "gen/",
         "schedule": "daily",
         "max_mb": "50",
+        "share": "25",
         "watch": "yes",
     }
     sent = client.post(f"/repos/{repo.id}/settings", data=form, follow_redirects=False)
     assert (sent.status_code, sent.headers["location"]) == (303, f"/repos/{repo.id}")
     kept = services.registry.repo(repo.id).settings
-    assert (kept.branches, kept.exclude, kept.schedule, kept.max_mb, kept.watch) == (
-        ("release/*", "refs/tags/v*"), ("gen/",), "daily", 50, True,
+    assert (kept.branches, kept.exclude, kept.schedule, kept.max_mb, kept.share, kept.watch) == (
+        ("release/*", "refs/tags/v*"), ("gen/",), "daily", 50, 25, True,
     )  # fmt: skip
     assert [job.key for job in services.jobs.list(kind="index", limit=1)] == [repo.id]
     page = client.get(f"/repos/{repo.id}").text
@@ -228,5 +229,6 @@ def test_how_a_repository_is_kept_is_shown_and_changed_by_its_form(own: tuple[Se
     refused = client.post(f"/repos/{repo.id}/settings", data=form | {"schedule": "now and then"})
     assert refused.status_code == 400
     assert "is no schedule" in refused.text
+    assert "write one from 1 to 100" in client.post(f"/repos/{repo.id}/settings", data=form | {"share": "half"}).text
     assert 'value="now and then"' in refused.text
     assert services.registry.repo(repo.id).settings == kept
