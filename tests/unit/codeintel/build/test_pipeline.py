@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,21 @@ def test_a_cancel_leaves_nothing_but_cached_facts(bench: IndexBench, tmp_path: P
         bench.generation(repo)
     assert bench.registry.repo(repo.id).error == ""
     bench.index(repo)
+
+
+def test_two_processes_write_what_one_does_and_a_cancel_ends_both(bench: IndexBench, tmp_path: Path) -> None:
+    source = make_repo(tmp_path, CODE)
+    one = bench.index(bench.add(source))
+    two = IndexBench(tmp_path / "two", limits=Index(workers=2))
+    with closing(two):
+        repo, recorder = two.add(source), Recorder(cancel_at="text")
+        with pytest.raises(Cancelled):
+            two.index(repo, progress=recorder.progress, check=recorder.check)
+        assert two.folders(repo) == set()
+        assert two.index(repo).chunks == one.chunks
+        (text,) = two.paths.project(repo.project).generations.glob("*/text-0")
+        (other,) = bench.paths.project(bench.registry.repos()[0].project).generations.glob("*/text-0")
+        assert text.read_bytes() == other.read_bytes()
 
 
 def test_facts_found_before_a_cancel_are_not_found_again(bench: IndexBench, tmp_path: Path) -> None:
