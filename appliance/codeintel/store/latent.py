@@ -37,6 +37,7 @@ def train_latent(folder: Path, documents: Iterable[str], *, dims: int = 64) -> N
         _write(folder, words=[], weights=np.zeros((0, 0), np.float32), matrix=np.zeros((count, 0), np.float32))
         return
     weighted = counted.weighted(vocabulary, idf)
+    del counted  # as large as what is to come
     basis = _basis(weighted, dims)
     matrix = np.empty((count, dims), dtype=np.float32)
     for start in range(0, count, _BLOCK):
