@@ -26,13 +26,14 @@ def library(target: Path, *, packages_megabytes: int = 0) -> Path:
     return target
 
 
-def memory(pid: int) -> int:
-    """Return the resident bytes of process *pid*; 0 once it is gone."""
+def memory(pid: int, *, most: bool = False) -> int:
+    """Return the resident bytes of process *pid*, with *most* the most that it ever had; 0 once it is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    name = "VmHWM:" if most else "VmRSS:"
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith(name)]
     return int(sizes[0]) * 1024 if sizes else 0
 
 

@@ -26,7 +26,9 @@ from tests.support.indexing import IndexBench
 from tests.support.tables import tables
 
 Rows = list[tuple[object, ...]]
-_OWN: Final = frozenset({"id", "repo", "commit", "created_at", "patches", "worn", "patch", "changed"})  # of each index
+_OWN: Final = frozenset(
+    {"id", "repo", "commit", "created_at", "patches", "worn", "patch", "changed", "solved"}
+)  # of each index
 
 
 class Held:
@@ -200,6 +202,11 @@ def unresolved(held: Held) -> Rows:
     return sorted((held.symbol(row[0]), *row[1:]) for row in map(tuple, held.graph.execute("SELECT * FROM unresolved")))
 
 
+def families(held: Held) -> Rows:
+    """Return what was counted of each family of languages."""
+    return sorted(map(tuple, held.graph.execute("SELECT * FROM families")))
+
+
 def packed(held: Held) -> tuple[Rows, dict[str, float]]:
     """Return the edges as arrays have them, and how central each file is."""
     data = {row[0]: row[1] for row in held.graph.execute("SELECT name, data FROM packed")}
@@ -292,6 +299,7 @@ COMPARED: Final[Mapping[str, Callable[[Held], object]]] = {
     "graph.db/outside": outside,
     "graph.db/unresolved": unresolved,
     "graph.db/packed": packed,
+    "graph.db/families": families,
     **{f"vectors-/{name}.npy": vectors for name in ("rows", "scale", "state")},
     "project.db/blobs": blobs,
     "project.db/unsure": unsure,

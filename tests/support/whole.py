@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from appliance.codeintel.build.grapher import build as build_graph
-from appliance.codeintel.build.graphing import _missing, _settings, _tasks
+from appliance.codeintel.build.graphing import _missing, _settings, _tasks, usable
 from appliance.codeintel.build.parsing import FactFinder
 from appliance.codeintel.build.pipeline import Indexer, _beside
 from appliance.codeintel.build.settings import SETTINGS, write_settings
@@ -71,7 +71,8 @@ def publish_graphs(bench: IndexBench, repo: Repo, pool: ParserPool) -> None:
                     rows = [((blob, missing.pop(blob)[0]), flow) for blob, flow in pool.flows(_tasks(source, dict(missing)))]
                     flows.put([*rows, *(((blob, hint), b"") for blob, (hint, _) in missing.items())])
             write_settings(folder, _settings(generation, source))
-            made = build_graph(folder, project_db=store.paths.db, seconds=60, tell=_silent)
+            patch = usable(store, published.folder)
+            made = build_graph(folder, project_db=store.paths.db, seconds=60, tell=_silent, patch=patch)
             (folder / SETTINGS).unlink()
             store.publish_graph(folder.name, msgspec.structs.replace(made, patch=info.patches))
 

@@ -1,8 +1,9 @@
 """The grapher: cached flows in, the graph of one generation out.
 
-It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB MEMORY SECONDS``) for the reasons
-that `build.writer` is one, and speaks as that one does. Whatever a repository holds, it takes no more than MEMORY bytes, and
-learns nothing more after SECONDS; what is missing for that is said.
+It is a program of its own (``python -m appliance.codeintel.build.grapher FOLDER PROJECT_DB MEMORY SECONDS PATCH``) for the
+reasons that `build.writer` is one, and speaks as that one does. Whatever a repository holds, it takes no more than MEMORY
+bytes, and learns nothing more after SECONDS; what is missing for that is said. The graph that the folder holds now was made
+when its generation had PATCH patches; below 0 none is used.
 """
 
 import gc
@@ -11,7 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,9 @@ from appliance.base.durable import storage_errors
 from appliance.base.proc import ChildLimits
 from appliance.base.sqlite import store_errors
 from appliance.codeintel.build import running
+from appliance.codeintel.build.carrying import Former
 from appliance.codeintel.build.edging import Edging
+from appliance.codeintel.build.likeness import Unlike
 from appliance.codeintel.build.naming import write_names
 from appliance.codeintel.build.places import Part, Places
 from appliance.codeintel.build.rows import Rows
@@ -36,8 +39,12 @@ _DEEPEST: Final = 5_000  # frames; the most that was ever seen, in a chain of ge
 Tell = Callable[[int, int], None]
 
 
-def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> GraphInfo:
-    """Write the graph of the generation in *folder* and return what it holds. Nothing is synced yet."""
+def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell, patch: int = -1) -> GraphInfo:
+    """Write the graph of the generation in *folder* and return what it holds. Nothing is synced yet.
+
+    Where the generation had *patch* patches when the graph was made that stands there now, what still holds of that is kept.
+    """
+    tell(0, 1)
     aside = folder / GRAPH_ASIDE
     aside.unlink(missing_ok=True)
     with (
@@ -51,7 +58,8 @@ def build(folder: Path, *, project_db: Path, seconds: float, tell: Tell) -> Grap
             db.execute(f"PRAGMA {pragma}")
         db.executescript(GRAPH)
         rows, reading = Rows(db), _Reading(generation, flows, read_settings(folder))
-        solved = [_bounded(rows, reading, family, seconds=seconds, tell=tell) for family in FAMILIES]
+        with closing(Former.open(folder, generation, flows, patch=patch)) as former:
+            solved = [_family(rows, reading, former, family, seconds=seconds, tell=tell) for family in FAMILIES]
         solved += _by_name(rows, reading)
         rows.finish(generation)
         db.executescript(GRAPH_INDEXES)
@@ -69,6 +77,7 @@ class _Solved:
     cut: int = 0
     settled: bool = True
     refused: str = ""  # its first language, where there was not enough memory
+    why: str = ""  # its first language, and what was to be solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +104,24 @@ def _info(db: sqlite3.Connection, solved: Sequence[_Solved]) -> GraphInfo:
         settled=all(each.settled for each in solved),
         refused=tuple(each.refused for each in solved if each.refused),
         kinds=kinds,
+        solved=tuple(each.why for each in solved if each.why),
     )
 
 
 def _count(db: sqlite3.Connection, what: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {what}").fetchone()[0])  # noqa: S608 - literals of this file
+
+
+def _family(rows: Rows, reading: _Reading, former: Former, family: Family, *, seconds: float, tell: Tell) -> _Solved:
+    """Keep what *former* says of *family*, or solve it."""
+    try:
+        one = _Solved(*former.carry(rows, family.languages))
+    except Unlike as why:
+        one = _bounded(rows, reading, family, seconds=seconds, tell=tell)
+        one = replace(one, why=f"{family.languages[0]}: {why}" if one.files or one.refused else "")
+    if one.settled and not one.refused:
+        rows.count(family.languages[0], one.files, one.skipped, one.cut)
+    return one
 
 
 def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
@@ -151,12 +173,13 @@ def _parts(reading: _Reading, languages: Sequence[str]) -> Iterator[Part | None]
 def main() -> int:
     """Do what the arguments say; return the exit status."""
     folder, project_db, memory, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    patch = int(sys.argv[5])
     ChildLimits(memory=memory).apply()
     gc.disable()  # it makes millions of small objects and ends soon
     sys.setrecursionlimit(_DEEPEST)
 
     def work(tell: Tell) -> running.Said:
-        return running.Said(graph=build(folder, project_db=project_db, seconds=seconds, tell=tell))
+        return running.Said(graph=build(folder, project_db=project_db, seconds=seconds, tell=tell, patch=patch))
 
     return running.serve(folder, work)
 

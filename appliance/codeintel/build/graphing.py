@@ -68,7 +68,9 @@ class GraphBuilder:
             made = self._made(store, published.folder, progress=progress, check=check)
             made = msgspec.structs.replace(made, patch=patches)
             if store.publish_graph(published.folder, made):
-                _log.info("graph.published", repo=repo.id, generation=published.generation, edges=made.edges)
+                _log.info(
+                    "graph.published", repo=repo.id, generation=published.generation, edges=made.edges, solved=made.solved
+                )
                 if _published(store, repo, branch) == published:  # also where the program that made it is of another version
                     return made
 
@@ -99,7 +101,8 @@ class GraphBuilder:
 
     def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
         place = store.paths.generations / folder
-        arguments = (str(store.paths.db), str(self._limits.graph_memory), str(self._limits.graph_seconds))
+        limits = (str(self._limits.graph_memory), str(self._limits.graph_seconds))
+        arguments = (str(store.paths.db), *limits, str(usable(store, folder)))
         try:
             said = running.run(_PROGRAM, *arguments, folder=place, phase="graph", progress=progress, check=check)
         finally:
@@ -108,6 +111,13 @@ class GraphBuilder:
         if said.graph is None:
             raise StorageFault("The program that makes a graph said nothing of what it made.")
         return said.graph
+
+
+def usable(store: CodeStore, folder: str) -> int:
+    """Return how many patches the generation in *folder* had when the graph was made that it holds; -1 for none of today."""
+    info = store.graph(folder)
+    there = (store.paths.generations / folder / GRAPH_NAME).is_file()
+    return info.patch if info is not None and there and info.recipe == GRAPH_RECIPE else -1
 
 
 def _published(store: CodeStore, repo: Repo, branch: str) -> Published:

@@ -16,7 +16,7 @@ from appliance.codeintel.build.growing import states
 from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
 from appliance.codeintel.store.code import CodeStore, MatrixRow
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.graph import GRAPH_NAME, GraphInfo
+from appliance.codeintel.store.graph import GRAPH_NAME, GRAPH_RECIPE, GraphInfo
 from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.matrix import VectorMatrix, VectorState, matrix_folder, write_matrix
 from appliance.codeintel.store.schema import GRAPH, GRAPH_INDEXES
@@ -82,6 +82,8 @@ def moved_graph(store: CodeStore, before: Generation, after: Generation) -> Grap
                         row[column] = number
                 marks = ",".join("?" * len(rows[0]))
                 new.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)  # noqa: S608 - one of three
+        if info.recipe == GRAPH_RECIPE:  # older ones counted nothing
+            new.executemany("INSERT INTO families VALUES (?, ?, ?, ?)", old.execute("SELECT * FROM families"))
         packed = {row[0]: row[1] for row in old.execute("SELECT name, data FROM packed")}
         new.executemany("INSERT INTO packed VALUES (?, ?)", _repacked(packed, symbols, files).items())
         new.execute("COMMIT")

@@ -5,12 +5,13 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from appliance.codeintel.flow import Flow
+from appliance.codeintel.facts import Symbol
+from appliance.codeintel.flow import Flow, FlowScope
 from appliance.codeintel.resolve.bindings import EXPORT, Named, Target
 from appliance.codeintel.resolve.values import Module
 from appliance.codeintel.store.flows import Key
@@ -98,6 +99,14 @@ class Places:
             self._keys.append(_key(parent if parent >= 0 else -1 - file, name_number))
             self._ids.append(number)
         return known
+
+
+def standing(scopes: Iterable[FlowScope], symbols: Sequence[Symbol]) -> list[int | None]:
+    """Return which of the *symbols* of its blob each of *scopes* is, by their places there."""
+    known: dict[str, list[_Definition]] = defaultdict(list)
+    for number, symbol in enumerate(symbols):
+        known[symbol.name].append((symbol.start_line, symbol.end_line, number))
+    return [_symbol(known.get(scope.name, ()), scope.line) for scope in scopes]
 
 
 def _key(around: int, name: int) -> int:

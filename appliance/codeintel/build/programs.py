@@ -5,15 +5,18 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance.base import proc
-from appliance.config import Index
+
+if TYPE_CHECKING:
+    from appliance.config import Index  # a program that is started takes 15 MB less without the settings
 
 # One thread: the latent space then comes out the same on every machine, and spinning helpers do not slow the neighbours.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
 
 
-def at_once(limits: Index) -> int:
+def at_once(limits: "Index") -> int:
     """Return how many processes may work on one index at the same time."""
     return limits.workers or len(os.sched_getaffinity(0))
 

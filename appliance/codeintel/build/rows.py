@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from appliance.codeintel.build.centrality import centrality
@@ -36,6 +36,21 @@ class Rows:
     def unresolved(self, source: int, name: str, line: int) -> None:
         """Take a call of *name* of which nothing is known."""
         self._unresolved.append((source, name, line))
+
+    def again(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Write *rows* of *table* as they stood in a former graph. `pack` takes the edges among them as arrays."""
+        if rows:
+            marks = ",".join("?" * len(rows[0]))
+            self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)  # noqa: S608 - one of three
+
+    def pack(self, columns: Mapping[str, bytes]) -> None:
+        """Take edges that are written as arrays."""
+        for name, column in columns.items():
+            self._packed[name].frombytes(column)
+
+    def count(self, language: str, files: int, skipped: int, cut: int) -> None:
+        """Write how the files of a family of languages went, by its first language."""
+        self._db.execute("INSERT INTO families VALUES (?, ?, ?, ?)", (language, files, skipped, cut))
 
     def begin(self) -> None:
         """Begin the rows of a family of languages."""

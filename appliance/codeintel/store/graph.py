@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
-GRAPH_RECIPE: Final = f"16/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
+GRAPH_RECIPE: Final = f"17/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
 
 
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,7 @@ class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Mapping[str, int] = {}
     refused: tuple[str, ...] = ()  # families of languages that there was not enough memory for, by their first
     patch: int = 0  # how many patches its generation had
+    solved: tuple[str, ...] = ()  # families of languages that nothing was kept of from a former graph, each with the reason
     changed: int = 0  # files that are not what they were then
 
 

@@ -1,6 +1,6 @@
 """What is packed comes back as it was."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.codeintel.flow import (
@@ -29,6 +29,7 @@ _SITES = st.builds(Site, st.sampled_from(["call", "iter", "implied"]), _NUMBERS,
 _READS = st.builds(Read, _NUMBERS, _NUMBERS, _NUMBERS)
 
 
+@settings(max_examples=30)
 @given(st.lists(_ROWS), st.lists(_SITES), st.lists(_READS))
 def test_a_flow_comes_back_as_it_was(rows: list[Row], sites: list[Site], reads: list[Read]) -> None:
     scope = FlowScope("function", "go", 0, 3, params=(Param("a", default=2), Param("rest", star="*")), names={"a": 9_999})

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.codeintel.resolve.cells import NOTHING, Cells, Values
@@ -84,6 +84,7 @@ def _ignore(_: Values) -> None:
     """Take a result that only the reading of it matters of."""
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_recalled_is_what_would_be_worked_out_afresh(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - no secret
