@@ -1,5 +1,6 @@
 """Classes: the order in which Python looks through them, and what it finds there."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ class Classes:
 
     def __init__(self, evaluator: "Evaluator") -> None:
         self._values = evaluator
+        self._under: dict[int, list[int]] = defaultdict(list)
 
     def order(self, scope: int) -> tuple[int | External, ...]:
         """Return class *scope* and all its bases in the order in which Python asks them; external ones are names."""
@@ -55,12 +57,13 @@ class Classes:
         return frozenset(found)
 
     def prepare(self) -> None:
-        """Learn which classes stand below which."""
+        """Learn which classes stand below which, as far as that can be told before anything is called."""
+        self._under.clear()
         for number in range(len(self._values.scope_file)):
             if self._values.scope(number).kind == "class":
                 for base in self.order(number)[1:]:
                     if isinstance(base, int):
-                        self._values.cells.add(("below", base), frozenset((Class(number),)))
+                        self._under[base].append(number)
 
     def _is_open(self, value: Value) -> bool:
         """Return whether *value* is a method that classes below are meant to replace."""
@@ -68,7 +71,7 @@ class Classes:
 
     def _lower(self, scope: int, name: str, *, of_instance: bool) -> Values:
         """Return what *name* is on classes below *scope*: what a base asks for and does not have, they have."""
-        kinds = sorted(each.scope for each in self._values.cells.read(("below", scope)) if isinstance(each, Class))
+        kinds = self._under.get(scope, ())
         if not 0 < len(kinds) <= _MOST_BELOW:
             return NOTHING
         key = ("below", scope, name, of_instance)
