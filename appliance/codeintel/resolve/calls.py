@@ -111,6 +111,9 @@ class Calls:
                 self.put(term, ANY, arguments[-1][1])
             case Method(Container(term), "setdefault") if len(arguments) > 1:
                 self.put(term, ANY, arguments[1][1])
+            case External(path) if path.endswith(".set_defaults"):  # of the arguments of the command line
+                for name, values in arguments:
+                    self._values.cells.add(("argument", name), values)
             case _:
                 pass
 

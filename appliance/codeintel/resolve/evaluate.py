@@ -28,6 +28,7 @@ from appliance.codeintel.resolve.values import (
 )  # fmt: skip
 from appliance.codeintel.resolve.words import PYTHON, Words
 
+_ARGUMENTS: Final = "argparse.ArgumentParser.parse_args"  # what a call of that gives has the same name
 _CLASS: Final = "__class__"
 _ON_CLASS: Final = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
@@ -249,7 +250,8 @@ class Evaluator:
             case Super(after, self_):
                 return self.classes.behind(after, self_, name)
             case External(path):
-                return some(outside.member(path, name))
+                kept = self.cells.read(("argument", name)) if path == _ARGUMENTS else NOTHING
+                return kept or some(outside.member(path, name))
             case Constant(text):
                 return some(outside.member(f"builtins.{text.partition(':')[0]}", name))
             case Container() | Generator() | Results():

@@ -28,7 +28,10 @@ PYTHON: Final = Words(
     following="__next__",
     builtins="builtins",
     common=_EVERYWHERE | {name for kind in _BUILTINS for name in dir(kind)},
-)
+    teaches=frozenset({
+        "argparse.ArgumentParser.set_defaults", "argparse.ArgumentParser.add_subparsers.add_parser.set_defaults",
+    }),
+)  # fmt: skip
 
 JAVASCRIPT: Final = Words(
     constructor="new()",

@@ -221,6 +221,20 @@ class Two(Base):
         "class A: pass\nclass B(A):\n    def __init__(self): pass\nA()",
         "m -> m.A",
     ),
+    "a command that is chosen by arguments": (
+        """
+import argparse
+def main():
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(run=f)
+    sub = parser.add_subparsers().add_parser("x")
+    sub.set_defaults(run=g)
+    args = parser.parse_args()
+    args.run()
+    args.other()
+""",
+        "m.main -> m.f, m.main -> m.g",
+    ),
     "__class__": ("class C:\n    def copy(self): return self.__class__()", "m.C.copy -> m.C"),
     "what stands outside stays outside": ("import close\nclass C:\n    def close(self): pass\nclose.open().close()", ""),
     "a builtin is no method of that name": ("class C:\n    def append(self): pass\n[].append(1)\n''.append()", ""),
