@@ -304,24 +304,18 @@ def test_what_takes_too_long_is_not_learnt_and_that_is_said(bench: IndexBench, r
     )
 
 
-class Ring:
-    """Something that only a collection frees, as a solver's cells are."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-
 def test_a_family_that_runs_out_of_memory_costs_only_itself(
     graphs: Graphs, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graphs.build(repo)
     generation = graphs.generations.published(repo.id)
     real = grapher._solved
-    left: list[weakref.ref[Ring]] = []
+    left: list[weakref.ref[threading.Event]] = []
 
     def solved(*given: object, **named: object) -> object:
         if "python" in given[2].languages:  # type: ignore[attr-defined]  # the family
-            ring = Ring()
+            ring = threading.Event()
+            vars(ring)["itself"] = ring  # only a collection frees it, as it does a solver's cells
             left.append(weakref.ref(ring))
             raise MemoryError
         assert not any(ring() for ring in left), "what ran out of memory still holds it"
