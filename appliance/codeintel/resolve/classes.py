@@ -101,11 +101,16 @@ class Classes:
         return frozenset(each for each in marked if PROPERTIES & set(self._values.scope(each.scope).marks))
 
     def _first(self, order: Sequence[int | External], name: str, holder: Value, *, read: bool = True) -> Values:
+        """Return what the first class of *order* that has *name* holds there.
+
+        What stands outside is taken to have what no class behind it has; it has every name that Python calls by itself.
+        """
+        outer = None
         for base in order:
             if isinstance(base, External):
-                if base.path not in EMPTY:
-                    there = outside.member(base.path, name)
-                    return NOTHING if there is None else frozenset((there,))
+                outer = outer or (base if base.path not in EMPTY else None)
+                if outer is not None and name.startswith("__"):
+                    break
                 continue
             one = self._values.scope(base)
             held = one.names.get(name, UNKNOWN) if one.kind == "class" else UNKNOWN  # what functions make has no class
@@ -113,7 +118,8 @@ class Classes:
             if held or stored:
                 values = self._values.of(self._values.scope_file[base], held) | stored
                 return self._values.union(self._bound(value, holder, read=read) for value in values)
-        return NOTHING
+        there = None if outer is None else outside.member(outer.path, name)
+        return NOTHING if there is None else frozenset((there,))
 
     def _bound(self, value: Value, holder: Value, *, read: bool) -> Values:
         """Return *value*, found on a class, as it is seen through *holder*; with *read* a property's value."""

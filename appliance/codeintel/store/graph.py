@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 GRAPH_NAME: Final = "graph.db"
 GRAPH_ASIDE: Final = f".{GRAPH_NAME}"  # while it is written
-GRAPH_RECIPE: Final = f"17/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
+GRAPH_RECIPE: Final = f"18/{FLOW_VERSION}"  # another format, or another solver, raises the first: every graph is made anew
 
 
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):

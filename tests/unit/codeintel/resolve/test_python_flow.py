@@ -235,6 +235,20 @@ def main():
 """,
         "m.main -> m.f, m.main -> m.g",
     ),
+    "a base outside before one that has the method": (
+        """
+from threading import Thread
+class A:
+    def __init__(self): pass
+    def work(self): pass
+class B(Thread, A):
+    def run(self):
+        self.work()
+        self.start()
+B()
+""",
+        "m -> m.B, m.B.run -> m.A.work",
+    ),
     "__class__": ("class C:\n    def copy(self): return self.__class__()", "m.C.copy -> m.C"),
     "what stands outside stays outside": ("import close\nclass C:\n    def close(self): pass\nclose.open().close()", ""),
     "a builtin is no method of that name": ("class C:\n    def append(self): pass\n[].append(1)\n''.append()", ""),
