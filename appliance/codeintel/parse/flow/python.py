@@ -18,6 +18,7 @@ _MARKS: Final = frozenset({
 })  # fmt: skip
 _SHORT: Final = 2  # statements of a function that may do nothing
 _ENDS: Final = frozenset({"return_statement", "raise_statement"})
+_LEFT_OPEN: Final = re.compile(r"pass\b|\.\.\.|return(?:\s+None)?$|raise\s+NotImplementedError\b")
 _NAME: Final = re.compile(r"(\w+)\s*(?:\(|$)")
 
 
@@ -246,7 +247,7 @@ class _Statements(Bindings):
         """Return whether a function does nothing, or only says that others do it."""
         texts = [self.text(each) for each in body.named_children if each.type != "comment"]
         rest = texts[1:] if texts and texts[0].lstrip("rRuU")[:1] in {'"', "'"} else texts
-        return not rest or (len(rest) == 1 and rest[0].startswith(("pass", "...", "raise NotImplementedError")))
+        return not rest or (len(rest) == 1 and _LEFT_OPEN.match(rest[0]) is not None)
 
     def _plain_class(self, node: Node) -> None:
         self._bind_definition(*self._class_definition(node, ()))

@@ -202,11 +202,15 @@ class Base:
         self.a()
         self.b()
         self.c()
+        self.d()
+        self.e()
     def a(self):
         "Other classes do."
         raise NotImplementedError
     def b(self):
         return f
+    def d(self): return
+    def e(self): passed()
     def __len__(self): pass
 class One(Base):
     def a(self): pass
@@ -214,8 +218,13 @@ class One(Base):
 class Two(Base):
     def a(self): pass
     def c(self): pass
+    def d(self): pass
+    def e(self): pass
 """,
-        ", ".join(f"m.Base.run -> m.{each}" for each in ("Base.a", "Base.b", "One.a", "Two.a", "Two.c")),
+        ", ".join(
+            f"m.Base.run -> m.{each}"
+            for each in ("Base.a", "Base.b", "Base.d", "Base.e", "One.a", "Two.a", "Two.c", "Two.d")
+        ),
     ),
     "a constructor of a class below is not the base's": (
         "class A: pass\nclass B(A):\n    def __init__(self): pass\nA()",
