@@ -361,7 +361,7 @@ def test_a_path_tells_its_repository_at_every_door(served: Served) -> None:
         entries = client.get("/outline", params={"path": "store/shelf.py"}).json()["entries"]
         assert [each["symbol"] for each in entries] == ["label_of", "Shelf", "Shelf.put", "Shelf.take"]
         assert len(client.get("/outline?path=caf%E9.py").json()["entries"]) == 1
-        place = {"path": "store/shelf.py", "line": 14, "word": "label_of"}
+        place: dict[str, str | int] = {"path": "store/shelf.py", "line": 14, "word": "label_of"}
         assert [each["symbol"] for each in client.get("/definition", params=place).json()["definitions"]] == ["label_of"]
         both = client.get("/outline", params={"path": "README.md"})
         assert (both.status_code, "depot, other" in both.json()["detail"]) == (400, True)
