@@ -100,7 +100,7 @@ class Cells:
                 self._recalled(number, work_out, grows=True)
         due, self._due = self._due, set()
         if len(self._one) > _GROWN * self._kept:
-            self._forget()
+            self.forget()
         return due
 
     def _number(self, key: Hashable) -> int:
@@ -195,7 +195,7 @@ class Cells:
             self._one[one] = one
         return one
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Forget the sets that nothing holds any more."""
         self._one = {values: values for values in self._held if values is not None}
         self._parts = {value: value for values in self._one for value in values}

@@ -29,7 +29,7 @@ _SITES = st.builds(Site, st.sampled_from(["call", "iter", "implied"]), _NUMBERS,
 _READS = st.builds(Read, _NUMBERS, _NUMBERS, _NUMBERS)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(_ROWS), st.lists(_SITES), st.lists(_READS))
 def test_a_flow_comes_back_as_it_was(rows: list[Row], sites: list[Site], reads: list[Read]) -> None:
     scope = FlowScope("function", "go", 0, 3, params=(Param("a", default=2), Param("rest", star="*")), names={"a": 9_999})

@@ -84,7 +84,7 @@ def _ignore(_: Values) -> None:
     """Take a result that only the reading of it matters of."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_recalled_is_what_would_be_worked_out_afresh(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - no secret
