@@ -70,11 +70,7 @@ def collect(
     meaning = _meaning(generation, vector)
     top, _ = generation.lexical.chunks(query.tokens, depth, phrases=query.phrases, within=within)
     defining = _definitions(generation, query)
-    allowed = within
-    if query.phrases:  # only the lexical index knows where a phrase stands
-        allowed, _ = generation.lexical.chunks(
-            query.tokens, len(generation.chunk_file), phrases=query.phrases, within=within
-        )
+    allowed = _holding(generation, query, within) if query.phrases else within
     pools = [top, np.fromiter(defining, dtype=np.int64)]
     if latent is not None:
         pools.append(_best(latent, depth, allowed))
@@ -128,6 +124,12 @@ def joined(each: Sequence[Signals], *, sizes: Sequence[int]) -> Signals:
     files = np.concatenate([one.files + base for one, base in zip(each, bases, strict=True)])
     used = tuple(name for name in get_args(Signal) if any(name in one.used for one in each))
     return Signals(files=files, used=used, **together)
+
+
+def _holding(generation: Generation, query: ParsedQuery, within: Ids | None) -> Ids:
+    """Return the chunks that hold every phrase of *query*: only the lexical index knows where one stands."""
+    every = len(generation.chunk_file)
+    return generation.lexical.chunks(query.tokens, every, phrases=query.phrases, within=within)[0]
 
 
 def _latent(generation: Generation, query: ParsedQuery) -> Floats | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from appliance.codeintel.source.gitchild import Child
 
 _PORTION = 30_000  # bytes asked at once: a pipe holds them all, so git can answer before it has read them
+_TOP = b".gitignore"  # asked first: git then forgets the folder it was in, whose rules may have been learnt since
 
 
 class IgnoreRules:
@@ -34,7 +35,7 @@ class IgnoreRules:
             arguments = ("check-ignore", "-z", "--stdin", "--no-index", "--non-matching", "--verbose")
             self._child = Child(self._git_dir, arguments, extra={"GIT_WORK_TREE": str(self._shadow)}, folder=self._shadow)
         found: set[bytes] = set()
-        portion: list[bytes] = []
+        portion = [_TOP]
         size = 0
         for path in paths:
             portion.append(path)
@@ -42,7 +43,7 @@ class IgnoreRules:
             if size > _PORTION:
                 found |= self._ask(self._child, portion)
                 portion, size = [], 0
-        return found | self._ask(self._child, portion)
+        return (found | self._ask(self._child, portion)).intersection(paths)
 
     def _ask(self, child: Child, paths: list[bytes]) -> set[bytes]:
         found = set()

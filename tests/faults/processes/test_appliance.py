@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import httpx2
@@ -217,7 +218,7 @@ def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House,
     path = tmp_path / "web.sock"
     running = entry("--json", SKELLIG_WEB__SOCKET=str(path))
     assert running.stdout is not None
-    told = json.loads("".join([*iter(running.stdout.readline, "}\n"), "}"]))
+    told = json.loads("".join([*takewhile("}\n".__ne__, running.stdout), "}"]))
     assert told["url"] == f"unix:{path}"
     assert "skellig repo add PATH" in house.skellig("repo", "list").stdout
     assert not house.answers()
