@@ -21,7 +21,7 @@ def library(target: Path, *, packages_megabytes: int = 0) -> Path:
         place = target / "packages" / path.relative_to(packages)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    for command in (["init", "-q"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "library"]):
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "library"]):
         subprocess.run(["git", "-C", str(target), *command], check=True)
     return target
 

@@ -63,20 +63,21 @@ class _Solving:
 
     def __init__(self) -> None:
         self.memory = 0  # bytes, at its peak
-        self._before: float | None = None
+        self._before = _of_children()
+        self._solving = False
 
     def progress(self, phase: str, done: int, total: int | None) -> None:
         del done, total
-        if phase == "graph" and self._before is None:  # whatever found flows has ended
-            self._before = _of_children()
+        if phase == "graph" and not self._solving:  # whatever found flows has ended
+            self._before, self._solving = _of_children(), True
 
     def check(self) -> None:
-        if self._before is not None:
+        if self._solving:
             self.memory = max([self.memory, *(memory(pid, most=True) for pid in children(os.getpid()))])
 
     @property
     def seconds(self) -> float:
-        return _of_children() - (self._before or 0.0)
+        return _of_children() - self._before
 
 
 def _of_children() -> float:
