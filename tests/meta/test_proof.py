@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SAID = "Nothing was proved: every test was skipped."
 PASSES, SKIPS, FAILS = "def test_a(): pass\n", 'def test_b(): pytest.skip("no podman")\n', "def test_c(): assert 0\n"
 
 
 @pytest.mark.parametrize(
-    ("tests", "status", "said"),
+    ("workers", "tests", "status", "said"),
     [
-        (SKIPS, 5, "Nothing was proved: every test was skipped."),
-        (PASSES, 0, ""),
-        (PASSES + SKIPS, 0, ""),
-        (SKIPS + FAILS, 1, ""),
+        ((), SKIPS, 5, SAID),
+        (("-n", "1"), SKIPS, 5, SAID),
+        (("-n", "1"), PASSES, 0, ""),
+        ((), PASSES + SKIPS, 0, ""),
+        ((), SKIPS + FAILS, 1, ""),
     ],
-    ids=["skipped", "passed", "passed-and-skipped", "skipped-and-failed"],
+    ids=["skipped", "skipped-with-workers", "passed-with-workers", "passed-and-skipped", "skipped-and-failed"],
 )
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with-workers"])
 def test_a_run_that_skipped_every_test_is_no_success(
     tmp_path: Path, workers: tuple[str, ...], tests: str, status: int, said: str
 ) -> None:

@@ -21,8 +21,8 @@ from tests.support.repos import commit, git, make_repo
 from tests.support.tables import tables
 from tests.support.whole import whole
 
-ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "6"))
-FILES = int(os.environ.get("SKELLIG_TEST_FILES", "300"))
+ROUNDS = int(os.environ.get("SKELLIG_TEST_ROUNDS", "3"))
+FILES = int(os.environ.get("SKELLIG_TEST_FILES", "200"))
 WORDS = query_tokens("value compute function value_2_3 new")
 _DEADLINE_S = 60.0
 

@@ -46,7 +46,7 @@ FILES = {
     "run.rb": "def start\n  stop\nend\n\ndef stop\nend\n",
 }  # fmt: skip
 COMMENTS = {"py": "# said", "js": "// said", "go": "// said", "c": "// said", "h": "// said", "rb": "# said"}
-ROUNDS = int(os.environ.get("SKELLIG_TEST_EDITS", "4"))
+ROUNDS = int(os.environ.get("SKELLIG_TEST_EDITS", "2"))
 CODE = {
     "py": "def more(x):\n    return rate(x)\n", "js": "function more(x) { return more(x) }\n", "h": "int more(int x);\n",
     "go": "func more(s Stack) { s.Push() }\n", "c": "int more(int x) { return push(x); }\n", "rb": "def more\n  stop\nend\n",
