@@ -106,9 +106,8 @@ class _Near:
         if directions is None or self._parts[one] != self._parts[two]:
             return False
         first, second = directions[one], directions[two]
-        return bool(
-            first.any() and second.any() and first @ second < _SAME_WORDS
-        )  # of words that are too rare nothing is known
+        known = first.any() and second.any()  # of words that are too rare nothing is known
+        return bool(known and first @ second < _SAME_WORDS)
 
     def _traits(self, place: int) -> list[object]:
         generation = self._gathered.parts[self.part(place)].generation
