@@ -1,6 +1,6 @@
 """What the worker process does: the jobs of each kind, and looking after what is missing.
 
-This brings LanceDB, pyarrow (150 MB) and every grammar: the web process keeps away from it.
+With the first vectors this brings LanceDB and pyarrow (150 MB): the web process keeps away from it.
 """
 
 import asyncio

@@ -182,10 +182,11 @@ def test_headers_that_come_too_slowly_are_cut_off(services: Services) -> None:
         assert time.monotonic() - started < 5
 
 
-def test_web_does_not_load_what_only_the_worker_needs() -> None:
-    """LanceDB and pyarrow alone are 150 MB of the 400 that it may take."""
+@pytest.mark.parametrize("process", ["appliance.server", "appliance.worker"])
+def test_no_process_starts_with_what_only_vectors_and_engines_need(process: str) -> None:
+    """LanceDB and pyarrow alone are 150 MB of the 400 that the web process may take, and most of the worker's start."""
     program = (
-        "import sys, appliance.server; print(sorted({'lancedb', 'pyarrow', 'xllamacpp', 'onnxruntime'} & set(sys.modules)))"
+        f"import sys, {process}; print(sorted({{'lancedb', 'pyarrow', 'xllamacpp', 'onnxruntime'}} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

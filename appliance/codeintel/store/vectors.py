@@ -2,8 +2,10 @@
 
 LanceDB is where they are kept; searches read `store.matrix`. LanceDB syncs nothing itself, so a version of a table counts
 only once the file system was synced and ``project.db`` says so: on opening, whatever came after that is undone.
+LanceDB and pyarrow are loaded when a table is first opened: they take more time and memory than the rest of the worker.
 """
 
+import importlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,17 +13,18 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import lancedb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from appliance.base.durable import is_full, make_directory, sync_filesystem
 from appliance.base.log import get
 from appliance.codeintel.store.code import CodeStore
 from appliance.errors import DiskFull, StorageFault
+
+if TYPE_CHECKING:
+    import lancedb
 
 _SCAN_ROWS = 4096
 _COMPACT_ABOVE = 24  # fragments: one is added with every commit
@@ -52,6 +55,7 @@ class VectorStore:
         self._dimensions = dimensions
         self._folder = make_directory(store.paths.vectors)
         self._name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{model}.{dimensions}")
+        self._arrow = pa = importlib.import_module("pyarrow")
         self._schema = pa.schema([
             ("key", pa.string()),
             ("ordinal", pa.int32()),
@@ -87,6 +91,7 @@ class VectorStore:
 
     def add(self, batch: VectorBatch) -> None:
         """Append *batch*. It is not durable before `commit`."""
+        pa = self._arrow
         values = pa.array(np.ascontiguousarray(batch.rows).ravel(), type=pa.int8())
         table = pa.table(
             {
@@ -121,7 +126,7 @@ class VectorStore:
         if not known:
             return self._afresh(None)
         try:
-            table = lancedb.connect(str(self._folder)).open_table(self._name)
+            table = _tables(self._store).open_table(self._name)
             if table.version != known:
                 table.checkout(known)
                 table.restore()
@@ -137,7 +142,7 @@ class VectorStore:
             _log.warning("vectors.unreadable", model=self._model, reason=type(reason).__name__)
         shutil.rmtree(self._folder / f"{self._name}.lance", ignore_errors=True)
         with self._writing():
-            return lancedb.connect(str(self._folder)).create_table(self._name, schema=self._schema)
+            return _tables(self._store).create_table(self._name, schema=self._schema)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -171,7 +176,7 @@ def prune(store: CodeStore, *, used: AbstractSet[str]) -> int:
 
 
 def _pruned(store: CodeStore, name: str, version: int, used: AbstractSet[str]) -> int:
-    table = lancedb.connect(str(store.paths.vectors)).open_table(name)
+    table = _tables(store).open_table(name)
     if table.version != version:
         table.checkout(version)
         table.restore()
@@ -191,6 +196,12 @@ def _pruned(store: CodeStore, name: str, version: int, used: AbstractSet[str]) -
         sync_filesystem(store.paths.vectors)
         store.set_vector_version(name, table.version)
     return len(gone)
+
+
+def _tables(store: CodeStore) -> "lancedb.DBConnection":
+    """Open the folder of all tables of *store*."""
+    connection: lancedb.DBConnection = importlib.import_module("lancedb").connect(str(store.paths.vectors))
+    return connection
 
 
 def _among(keys: Sequence[str]) -> str:
