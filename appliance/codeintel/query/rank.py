@@ -31,6 +31,7 @@ class Weights:
     stem_symbol: float = 1.0
     defines_symbol: float = 1.5
     defines_prose: float = 0.3
+    defines_central: float = 0.4  # for names that several files define
     test: float = 0.5
     example: float = 0.7
     doc: float = 0.7
@@ -105,12 +106,20 @@ def _place_in_file(files: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def _rules(scores: Floats, signals: Signals, query: ParsedQuery, weights: Weights) -> Floats:
     top = float(scores.max())
     symbol = query.style == "symbol"
-    defines = weights.defines_symbol if symbol else weights.defines_prose
+    defines = weights.defines_symbol * _meant(signals, weights) if symbol else weights.defines_prose * signals.defines
     stem = weights.stem_symbol if symbol else weights.stem
-    result = scores + top * (stem * signals.stem + defines * signals.defines)
+    result = scores + top * (stem * signals.stem + defines)
     for flag, factor in _lowered(weights, symbol=symbol):
         result = np.where(signals.flags & flag, result * factor, result)
     return result.astype(np.float32)
+
+
+def _meant(signals: Signals, weights: Weights) -> Floats:
+    """Return what speaks for each definition of a name: of several that of the file on which more of the code leans."""
+    if len(np.unique(signals.files[signals.defines > 0])) <= 1:
+        return signals.defines
+    meant: Floats = signals.defines * (1 + np.float32(weights.defines_central) * signals.central)
+    return meant
 
 
 def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[FileFlags, float]]:

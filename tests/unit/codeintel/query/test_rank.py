@@ -73,6 +73,20 @@ def test_the_chunk_that_defines_the_symbol_comes_first() -> None:
     assert _order(signals, _SYMBOL, defines_symbol=0)[0] == 0
 
 
+def test_of_several_definitions_of_a_name_that_on_which_more_leans_is_meant() -> None:
+    """A thin layer often defines the names of what it is built on again."""
+    signals = _signals(
+        {"lexical": 10, "defines": 1, "central": 0.3}, {"lexical": 9, "defines": 0.9, "central": 1}, {"lexical": 1}
+    )
+    assert _order(signals, _SYMBOL) == [1, 0, 2]
+    assert _order(signals, _SYMBOL, defines_central=0)[0] == 0
+
+
+def test_the_one_definition_of_a_name_is_worth_the_same_wherever_it_stands() -> None:
+    apart, central = (_signals({"lexical": 5, "defines": 1, "central": c}, {"lexical": 10}, {"lexical": 1}) for c in (0, 1))
+    assert rank(apart, _SYMBOL).scores.tolist() == rank(central, _SYMBOL).scores.tolist()
+
+
 def test_a_definition_called_by_the_words_of_the_question_is_lifted() -> None:
     signals = _signals({"lexical": 10}, {"lexical": 9, "named": 1}, {"lexical": 1})
     assert _order(signals)[0] == 1
