@@ -137,6 +137,7 @@ class IndexOut(Output):
     encodings: dict[str, int]
     languages: dict[str, int]
     problems: int = Field(description="Files whose syntax could not be used; their text is indexed.")
+    torn: int = Field(description="Files that are no syntax in places: what those define may be missing.")
     secrets: int = Field(description="Keys, tokens and passwords that were found in files.")
     vectors: float = Field(description="Share of the chunks that have a vector, 0 to 1.")
     vectors_failed: int = Field(description="Chunks that the embedder refused; the next refresh tries them again.")
@@ -157,6 +158,7 @@ class IndexOut(Output):
             encodings=dict(info.encodings),
             languages=dict(info.languages),
             problems=info.problems,
+            torn=info.torn,
             secrets=info.secrets,
             vectors=info.completeness,
             vectors_failed=info.vectors_failed,

@@ -135,6 +135,9 @@ def show(flags: Flags, *, repo: str, as_json: bool) -> None:
             if found.index.problems:
                 unread = output.counted(found.index.problems, "file")
                 screen.print(Text(f"  syntax     of {unread} could not be used: only their text is indexed"))
+            if found.index.torn:
+                torn = output.counted(found.index.torn, "file")
+                screen.print(Text(f"  torn       {torn} with places that are no syntax: what those define may be missing"))
             if found.index.secrets:
                 screen.print(Text(f"  secrets    {found.index.secrets:,} found: skellig repo secrets {found.name}"))
 

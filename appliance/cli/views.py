@@ -41,6 +41,7 @@ class Index(msgspec.Struct):
     left_out: dict[str, int]
     languages: dict[str, int]
     problems: int
+    torn: int
     secrets: int
     vectors: float
     behind: int | None

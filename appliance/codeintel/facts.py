@@ -66,7 +66,10 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Everything that one pass found. ``problem`` says why the syntax was not used ("" when it was): the text still is."""
+    """Everything that one pass found. ``problem`` says why the syntax was not used ("" when it was): the text still is.
+
+    ``torn`` is the percentage of the text that is no syntax: what stands there was passed over, the rest was read.
+    """
 
     language: str  # "python", "go", …, or "text"
     encoding: Encoding
@@ -77,6 +80,7 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     chunks: tuple[Chunk, ...] = ()
     problem: str = ""
     secrets: tuple[tuple[int, str], ...] = ()  # line and kind of each that was found, masked or not
+    torn: int = 0
 
 
 class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -91,6 +95,7 @@ class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     chunks: tuple[Chunk, ...]
     problem: str
     secrets: tuple[tuple[int, str], ...]
+    torn: int
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True, gc=False):

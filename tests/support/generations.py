@@ -71,6 +71,7 @@ def publish(
         encodings=counts.encodings,
         languages=counts.languages,
         problems=counts.problems,
+        torn=counts.torn,
         parser_version=1,
     )
     store.publish(info, folder=folder.name, recipe=RECIPE, branch=branch)

@@ -279,7 +279,7 @@ def stored_vectors(held: Held) -> dict[str, object]:
         rows = lancedb.connect(str(held.store.paths.vectors)).open_table(name).to_arrow().to_pylist()
         places = {(row["key"], row["ordinal"]): (row["scale"], row["vector"]) for row in rows}
         found[name] = {place: places.get(place) for place in wanted}
-    return found
+    return found if wanted else {}  # a table of what is gone says as little as none
 
 
 COMPARED: Final[Mapping[str, Callable[[Held], object]]] = {

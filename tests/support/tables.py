@@ -109,5 +109,5 @@ def _named(generation: Generation, number: int) -> str:
 
 
 def _counts(info: GenerationInfo) -> Table:
-    kept = ("files", "lines", "chunks", "left_out", "encodings", "languages", "problems", "tree")
+    kept = ("files", "lines", "chunks", "left_out", "encodings", "languages", "problems", "torn", "tree")
     return {name: value for name, value in msgspec.structs.asdict(info).items() if name in kept}

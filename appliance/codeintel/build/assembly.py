@@ -26,8 +26,8 @@ _QUERY = (
 
 
 _FILE = (
-    "INSERT INTO files (id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, problem)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO files (id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, torn, problem)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -68,7 +68,7 @@ class Assembly:
         self._staged.execute("ATTACH ? AS project", (f"{project_db.absolute().as_uri()}?mode=ro",))
         self.arrays = {name: array("i") for name in ARRAYS}
         self._symbols: list[tuple[object, ...]] = []
-        self._symbol_count = self._files = self._lines = self._problems = self._secrets = 0
+        self._symbol_count = self._files = self._lines = self._problems = self._torn = self._secrets = 0
         self._left_out: Counter[str] = Counter()
         self._encodings: Counter[str] = Counter()
         self._languages: Counter[str] = Counter()
@@ -104,6 +104,7 @@ class Assembly:
             chunks=len(self.arrays["chunk_file"]),
             symbols=self._symbol_count,
             problems=self._problems,
+            torn=self._torn,
             secrets=self._secrets,
             left_out=dict(self._left_out),
             encodings=dict(self._encodings),
@@ -125,7 +126,7 @@ class Assembly:
         first_chunk = self._start.chunk + len(self.arrays["chunk_file"])
         values = (
             number, path, blob, hint, facts.language, facts.encoding, flags, facts.lines, first_chunk, first_symbol,
-            facts.problem,
+            facts.torn, facts.problem,
         )  # fmt: skip
         self._db.execute(_FILE, values)
         self._count(facts)
@@ -153,6 +154,7 @@ class Assembly:
         self._files += 1
         self._lines += facts.lines
         self._problems += bool(facts.problem)
+        self._torn += bool(facts.torn)
         self._secrets += len(facts.secrets)
         self._encodings[facts.encoding] += 1
         self._languages[facts.language] += 1

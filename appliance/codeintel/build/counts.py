@@ -12,6 +12,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int
     symbols: int
     problems: int
+    torn: int
     secrets: int
     left_out: dict[str, int]
     encodings: dict[str, int]

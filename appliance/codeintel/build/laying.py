@@ -32,6 +32,7 @@ from appliance.errors import StorageFault
 _OWN: Final = frozenset({PATCH_NAME, STAGING_NAME})  # of each generation
 _VECTORS: Final = "vectors-"
 _ROWS: Final = 200_000  # written at once
+_WHAT: Final = "SELECT encoding, language, lines, problem, torn FROM files WHERE id = ?"
 
 
 def link(over: Path, folder: Path, *, also: Sequence[str]) -> None:
@@ -139,12 +140,12 @@ def _info(over: Generation, tables: sqlite3.Connection, changes: Changes, counts
     )
     for number in set(changes.left_out):
         left_out[tables.execute("SELECT reason FROM left_out WHERE id = ?", (number,)).fetchone()[0]] -= 1
-    lines = problems = secrets = gone = 0
+    lines = problems = torn = secrets = gone = 0
     for number in changes.files:
-        row = tables.execute("SELECT encoding, language, lines, problem FROM files WHERE id = ?", (number,)).fetchone()
+        row = tables.execute(_WHAT, (number,)).fetchone()
         encodings[row[0]] -= 1
         languages[row[1]] -= 1
-        lines, problems = lines + row[2], problems + bool(row[3])
+        lines, problems, torn = lines + row[2], problems + bool(row[3]), torn + bool(row[4])
         secrets += tables.execute("SELECT count(*) FROM secrets WHERE file = ?", (number,)).fetchone()[0]
         gone += int(over.files.first_chunk[number + 1] - over.files.first_chunk[number])
     return msgspec.structs.replace(
@@ -156,6 +157,7 @@ def _info(over: Generation, tables: sqlite3.Connection, changes: Changes, counts
         encodings=_sum(encodings, counts.encodings),
         languages=_sum(languages, counts.languages),
         problems=over.info.problems - problems + counts.problems,
+        torn=over.info.torn - torn + counts.torn,
         secrets=over.info.secrets - secrets + counts.secrets,
         patches=over.info.patches + 1,
         worn=over.info.worn + gone + counts.chunks,

@@ -50,7 +50,7 @@ from appliance.errors import (
 )
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
-_FORMAT = 5  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+_FORMAT = 6  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
 MOST_BRANCHES = 50  # of one repository, beside its own
 
@@ -329,6 +329,7 @@ class Indexer:
             encodings=counts.encodings,
             languages=counts.languages,
             problems=counts.problems,
+            torn=counts.torn,
             secrets=counts.secrets,
             policy=self._policy,
             parser_version=PARSER_VERSION,

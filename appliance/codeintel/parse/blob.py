@@ -15,6 +15,7 @@ from appliance.codeintel.parse.references import references
 from appliance.codeintel.parse.symbols import Scope, SymbolFinder
 from appliance.codeintel.parse.text import SourceText
 from appliance.codeintel.parse.tokens import tokenize
+from appliance.codeintel.parse.torn import torn_percent
 from appliance.errors import MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
@@ -28,10 +29,12 @@ def facts(task: BlobTask) -> BlobFacts:
     language = language_of(task.path, text.source[:LOOKED_AT])
     if language not in LANGUAGES:
         return _by_lines(task, text, decoded.encoding, language)
+    loaded = grammar(language)
     try:
-        captures = grammar(language).captures(text.source)
+        root = loaded.root(text.source)
     except MalformedContent:
         return _by_lines(task, text, decoded.encoding, language, problem="parse-nest")
+    captures = loaded.captures(root)
     found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
     spans = [
         Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)
@@ -47,6 +50,7 @@ def facts(task: BlobTask) -> BlobFacts:
         imports=tuple(imports(language, captures, text)),
         chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes]),
         secrets=task.secrets,
+        torn=torn_percent(root),
     )
 
 

@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-from tree_sitter import Node
-
 _DIRECTIVE: Final = re.compile(rb"[ \t]*#[ \t]*(if|elif|else|endif)\b")
 _BLANK: Final = re.compile(rb"[^\r\n]")
 
@@ -24,13 +22,3 @@ def first_branches(source: bytes) -> bytes:
             hidden[-1] = True
         kept.append(_BLANK.sub(b" ", line) if word or any(hidden) else line)
     return b"".join(kept)
-
-
-def torn(root: Node) -> int:
-    """Return how many pieces below *root* are no syntax."""
-    count, waiting = 0, [root]
-    while waiting:
-        at = waiting.pop()
-        count += at.is_error or at.is_missing
-        waiting += [child for child in at.children if child.has_error]
-    return count

@@ -9,7 +9,8 @@ from typing import Final
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree, TreeCursor
 
-from appliance.codeintel.parse.conditions import first_branches, torn
+from appliance.codeintel.parse.conditions import first_branches
+from appliance.codeintel.parse.torn import torn_pieces
 from appliance.errors import MalformedContent
 
 _QUERIES = Path(__file__).with_name("queries")
@@ -57,9 +58,9 @@ class Grammar:
     blanks: re.Pattern[bytes] | None = None  # what it reads as if nothing stood there
     conditional: bool = False  # whether conditions of the compiler can stand inside of anything
 
-    def captures(self, source: bytes) -> Captures:
-        """Parse *source* as `root` does, and return the captured nodes by the names that the query gives them."""
-        return QueryCursor(self.query).captures(self.root(source))
+    def captures(self, root: Node) -> Captures:
+        """Return the captured nodes at and below *root* by the names that the query gives them."""
+        return QueryCursor(self.query).captures(root)
 
     def root(self, source: bytes) -> Node:
         """Parse *source*, which is UTF-8, and return the root of its tree.
@@ -78,7 +79,7 @@ class Grammar:
         tree = self.parser.parse(source)
         if self.conditional and tree.root_node.has_error and b"#if" in source:
             whole = self.parser.parse(first_branches(source))
-            tree = whole if torn(whole.root_node) < torn(tree.root_node) else tree
+            tree = whole if torn_pieces(whole.root_node) < torn_pieces(tree.root_node) else tree
         return tree
 
 

@@ -111,4 +111,6 @@ def unknown(name: str, code: Sequence[Code], *, what: str) -> NotFound:
     remedy = f"Names that are near: {shown}." if near else "Search for it: `skellig search`."
     if unread := sum(each.generation.info.problems for each in code):
         remedy += f" The syntax of {unread:,} of the files could not be used: what those define is not known."
+    if torn := sum(each.generation.info.torn for each in code):
+        remedy += f" In {torn:,} of the files there are places that are no syntax: what those define may be missing."
     return NotFound(f"{what} is named {display(name)!r}.", remedy=remedy, near=tuple(map(display, near)))

@@ -23,14 +23,18 @@ def outline(asked: Asked, path: str, page: Page) -> OutlineResponse:
     entries = list(entries_of(code.generation.symbols.in_file(path)))
     number = code.generation.files.number(path) or 0
     language = code.generation.files.languages[number]
-    problem = code.generation.problem(number)
-    warnings = (
-        [f"{display(path)}: its syntax could not be used ({problem}): its definitions are not known."] if problem else []
-    )
     return OutlineResponse(
         file=file, language=language, entries=tuple(entries[page.part]),
-        **asked.rest(total=len(entries), end=page.end, warnings=warnings),
+        **asked.rest(total=len(entries), end=page.end, warnings=_unread(code, path, number)),
     )  # fmt: skip
+
+
+def _unread(code: Code, path: str, number: int) -> Iterator[str]:
+    """Yield what of the file was not read as its language."""
+    if problem := code.generation.problem(number):
+        yield f"{display(path)}: its syntax could not be used ({problem}): its definitions are not known."
+    if torn := code.generation.torn(number):
+        yield f"{display(path)}: {torn}% of it is no syntax that could be read: what that defines may be missing."
 
 
 def file_of(code: Code, path: str) -> Span:

@@ -61,6 +61,7 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
     languages: Mapping[str, int]
     problems: int  # files whose syntax could not be used; their text is indexed
     parser_version: int
+    torn: int = 0  # files that are no syntax in places
     secrets: int = 0  # that were found in files
     policy: str = ""  # of secrets, by `source.secrets.policy_of`
     vectors: int = 0
@@ -227,6 +228,11 @@ class Generation:
         """Return why the syntax of *file* could not be used, "" if it was."""
         with self._db.read() as conn:
             return str(conn.execute("SELECT problem FROM files WHERE id = ?", (file,)).fetchone()[0])
+
+    def torn(self, file: int) -> int:
+        """Return the percentage of the text of *file* that is no syntax: what stands there is not known."""
+        with self._db.read() as conn:
+            return int(conn.execute("SELECT torn FROM files WHERE id = ?", (file,)).fetchone()[0])
 
     def problems(self, *, limit: int) -> list[str]:
         """Return the paths of the first files whose syntax could not be used."""

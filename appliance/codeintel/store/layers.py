@@ -11,7 +11,7 @@ from appliance.errors import StoreCorrupt
 WHOLE_NAME: Final = "generation.db"
 PATCH_NAME: Final = "patch.db"
 
-_FILES: Final = "id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, problem"
+_FILES: Final = "id, path, blob, hint, language, encoding, flags, lines, first_chunk, first_symbol, torn, problem"
 _SYMBOLS: Final = "id, file, name, folded, qualname, kind, start_line, end_line, signature, doc, parent"
 _LEFT_OUT: Final = "id, path, reason, detail, beside"
 _ONE_LAYER: Final = """

@@ -107,6 +107,7 @@ CREATE TABLE files (
   lines INTEGER NOT NULL,
   first_chunk INTEGER NOT NULL,
   first_symbol INTEGER NOT NULL,
+  torn INTEGER NOT NULL,
   problem TEXT NOT NULL
 );
 CREATE TABLE symbols (

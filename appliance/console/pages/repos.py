@@ -92,6 +92,7 @@ class RepoView:
     languages: tuple[tuple[str, int], ...]
     encodings: tuple[tuple[str, int], ...]
     problems: int  # files whose syntax could not be used
+    torn: int  # files that are no syntax in places
     reasons: tuple[tuple[str, int], ...]
     reason: str
     left_out: tuple[LeftOutRow, ...]
@@ -231,6 +232,7 @@ def _one(
         languages=held.languages,
         encodings=held.encodings,
         problems=held.problems,
+        torn=held.torn,
         reasons=held.reasons,
         reason=reason,
         left_out=held.left_out[:_PER_PAGE],
@@ -252,6 +254,7 @@ class _Held:
     languages: tuple[tuple[str, int], ...] = ()
     encodings: tuple[tuple[str, int], ...] = ()
     problems: int = 0
+    torn: int = 0
     reasons: tuple[tuple[str, int], ...] = ()
     left_out: tuple[LeftOutRow, ...] = ()
     secrets: tuple[SecretRow, ...] = ()
@@ -270,6 +273,7 @@ def _held(repo: Repo, services: Services, *, reason: str, offset: int) -> _Held:
         languages=_ranked(info.languages),
         encodings=tuple(pair for pair in _ranked(info.encodings) if pair[0] != "utf-8"),
         problems=info.problems,
+        torn=info.torn,
         reasons=_ranked(info.left_out),
         left_out=tuple(LeftOutRow(display(row.path), row.reason, display(row.detail)) for row in rows),
         secrets=tuple(_secret_row(repo, info.commit, each) for each in generation.secrets(limit=_PER_PAGE)),

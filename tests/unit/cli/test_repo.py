@@ -12,7 +12,7 @@ from tests.unit.cli.conftest import Line
 JOB = {"id": "job_1", "kind": "index", "key": "repo_1", "state": "queued", "attempts": 0, "reason": "", "progress": None}
 INDEX = {
     "commit": "c" * 40, "branch": "main", "files": 12, "lines": 3400, "chunks": 90, "left_out": {"binary": 2, "oversize": 1},
-    "languages": {"python": 12}, "problems": 0, "secrets": 0, "vectors": 0.25, "behind": 0,
+    "languages": {"python": 12}, "problems": 0, "torn": 0, "secrets": 0, "vectors": 0.25, "behind": 0,
 }  # fmt: skip
 REPO = {
     "id": "repo_1", "name": "shop", "project": "prj_1", "project_name": "default", "path": "/srv/shop", "branch": None,
@@ -256,13 +256,16 @@ def test_a_refresh_that_waits_shows_the_new_state(appliance: ScriptedServer, lin
 
 
 def test_show_names_languages_and_reasons(appliance: ScriptedServer, line: Line) -> None:
-    unread = INDEXED | {"index": INDEX | {"problems": 2}}
+    unread = INDEXED | {"index": INDEX | {"problems": 2, "torn": 1}}
     appliance.replies["GET /api/v1/repos/shop"] = [Reply(INDEXED), Reply(unread)]
     out = line("repo", "show", "shop").out
     assert "python 12" in out
     assert "binary 2, oversize 1" in out
     assert "syntax" not in out
-    assert "syntax     of 2 files could not be used: only their text is indexed" in line("repo", "show", "shop").out
+    assert "torn" not in out
+    out = line("repo", "show", "shop").out
+    assert "syntax     of 2 files could not be used: only their text is indexed" in out
+    assert "torn       1 file with places that are no syntax: what those define may be missing" in out
 
 
 @pytest.mark.parametrize("name", ["shop?x", "shop#x", "%73hop", "./shop", "x/../shop", "shop/", ".", "..", "", "sh\udcffop"])

@@ -240,6 +240,21 @@ def test_broken_source_still_gives_what_can_be_read() -> None:
     assert "good" in names(parsed("a.py", "def bad(a:\n    return a\n\ndef good():\n    pass\n"))
 
 
+@pytest.mark.parametrize(
+    ("path", "source", "least", "most"),
+    [
+        ("a.py", "def good():\n    pass\n", 0, 0),
+        ("a.py", "def good():\n    pass\n\n" * 40 + "x = = 3\n", 1, 1),
+        ("a.py", "def f():\n    pass\n)(\n" * 2, 5, 60),
+        ("a.go", "package a\n" + "func } {{ ] 12 a (" * 20, 60, 100),
+        ("a.kt", "class B { fun go() {} }\n", 0, 0),  # a sign is put in, and nothing passed over
+        ("a.yaml", "}{][", 0, 0),
+    ],
+)
+def test_how_much_of_a_file_is_no_syntax_is_recorded(path: str, source: str, least: int, most: int) -> None:
+    assert least <= parsed(path, source).torn <= most
+
+
 def test_a_file_without_a_line_has_no_chunk() -> None:
     assert parsed("a.py", b"").chunks == parsed("a.txt", b"\n \n").chunks == ()
 

@@ -53,4 +53,4 @@ def test_the_language_is_found(path: str, head: bytes, language: str) -> None:
 def test_every_grammar_loads_and_its_query_fits(language: str) -> None:
     loaded = grammar(language)
     assert isinstance(loaded.parser, Parser)
-    assert loaded.captures(b"") == {}
+    assert loaded.captures(loaded.root(b"")) == {}

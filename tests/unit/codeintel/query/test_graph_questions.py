@@ -291,6 +291,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
         "wide.py": "from a import shared\nshared()  # \u00e9\n".encode("utf-16"),
         "latin.py": "from a import shared\nshared()  # \u00e9\n".encode("latin-1"),
         "deep.py": "x = " + "(" * 5000 + ")" * 5000 + "\n",
+        "torn.py": "def good():\n    pass\n)(\n" * 3,
     }
     repo = bench.add(make_repo(tmp_path, files))
     bench.index(repo)
@@ -307,6 +308,9 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
     with pytest.raises(NotFound) as caught:
         run(reader.definition("lost", scope=Scope(repo.project)))
     assert "The syntax of 1 of the files could not be used" in caught.value.remedy, "it may well be defined there"
+    assert "In 1 of the files there are places that are no syntax" in caught.value.remedy
+    (said,) = run(reader.outline(repo.id, "torn.py", scope=Scope(repo.project))).warnings
+    assert said == "torn.py: 8% of it is no syntax that could be read: what that defines may be missing."
     bench.close()
 
 
