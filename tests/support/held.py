@@ -239,6 +239,11 @@ def blobs(held: Held) -> dict[tuple[str, str], tuple[str, str, str, BlobFacts]]:
     return {row[:2]: (*row[2:5], unpack_facts(row[5], BlobFacts)) for row in rows if row[:2] in held.used}
 
 
+def recipes(held: Held) -> set[tuple[object, ...]]:
+    """Under what facts are kept."""
+    return set(held.project.execute("SELECT recipe FROM recipes"))
+
+
 def unsure(held: Held) -> set[tuple[object, ...]]:
     """Return which blobs of files are worth another try."""
     return {row for row in held.project.execute("SELECT blob, hint, limits FROM unsure") if row[:2] in held.used}
@@ -303,6 +308,7 @@ COMPARED: Final[Mapping[str, Callable[[Held], object]]] = {
     **{f"vectors-/{name}.npy": vectors for name in ("rows", "scale", "state")},
     "project.db/blobs": blobs,
     "project.db/unsure": unsure,
+    "project.db/recipes": recipes,
     "project.db/flows": flows,
     **{f"project.db/{name}": published for name in ("generations", "published", "matrices", "graphs")},
     "project.db/vector_tables": stored_vectors,

@@ -12,7 +12,7 @@ from appliance.codeintel.build.pipeline import Indexer, _beside
 from appliance.codeintel.build.settings import SETTINGS, write_settings
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Staging
-from appliance.codeintel.build.verbatim import keep_text
+from appliance.codeintel.build.verbatim import write_texts
 from appliance.codeintel.build.writer import build
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Repo
@@ -50,8 +50,9 @@ def whole(
             FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock, pool=pool).run(
                 progress=silent, check=go_on
             )
+            blobs = staging.blobs(recipe=recipe)
         counts = build(folder, project_db=store.paths.db, recipe=recipe, tell=_silent)
-        keep_text(folder, source, progress=silent, check=go_on)
+        write_texts(folder, blobs, source, progress=silent, check=go_on)
         (folder / STAGING_NAME).unlink()
         generation = Generation(folder, indexer._info(indexer._new_id(), repo, snapshot, counts))
         if graph:

@@ -7,6 +7,7 @@ byte for byte.
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,9 +22,9 @@ from appliance.codeintel.source import taken, view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
 from appliance.codeintel.source.past import Commit, Together
-from appliance.codeintel.source.scan import Found, Scan, read_inside
+from appliance.codeintel.source.scan import Scan, read_inside
 from appliance.codeintel.source.stored import Stored
-from appliance.codeintel.source.taken import Seen, Taken, look
+from appliance.codeintel.source.taken import Seen, Taken
 from appliance.errors import ApplianceError, DiskFull, InvalidInput, NotFound, StorageFault
 from appliance.ids import CommitId
 
@@ -137,7 +138,7 @@ class FolderSource(Stored):
         if not self._root.is_dir():
             raise NotFound(f"The folder {self._root} does not exist any more.", remedy="Remove it, or put it back.")
         scan = Scan(self._root, git_dir=self._git_dir, max_bytes=self._max_bytes)
-        return Seen({found.path: found for found in scan.files()}, scan.left_out)
+        return Seen(scan.files(), scan.left_out)
 
     def _take_in(self, seen: Seen, known: Taken | None) -> Taken:
         """Return the commit of what was *seen*, made from the *known* one; once much has changed it is kept on the disk."""
@@ -146,18 +147,16 @@ class FolderSource(Stored):
         if known is not None and not self._is_there(known):
             known = None
         started = self._clock.now()
-        changed = sorted(seen.files.values(), key=_path) if known is None else sorted(seen.changed(known), key=_path)
+        changed = sorted(seen.files) if known is None else seen.changed(known)
         gone = [] if known is None else seen.gone(known)
         if known is not None and not changed and not gone:
             self._note(seen, known)
             return known
-        unread = self._import(changed, gone, known)
+        unread = self._import(seen, changed, gone, known)
         head, tree = self._objects.info(_REF), self._objects.info(f"{_REF}^{{tree}}")
         if head is None or tree is None:
             raise StorageFault("The copy of the folder could not be written.", path=str(self._git_dir))
-        looks = {} if known is None else {path: each for path, each in known.looks.items() if path in seen.files}
-        looks |= {found.path: look(found, at=started) for found in changed}
-        now = Taken(head.id, tree.id, looks, unread)
+        now = Taken(head.id, tree.id, seen.files, seen.unsettled(changed, at=started), unread)
         self._unsaved += len(changed) + len(gone)
         if known is None or self._unsaved > _MOST_UNSAVED:
             taken.save(self._mirror, now)
@@ -176,7 +175,7 @@ class FolderSource(Stored):
         if state != self._state():
             durable.write_file(self._mirror / _STATE, msgspec.json.encode(state))
 
-    def _import(self, changed: Sequence[Found], gone: Sequence[bytes], known: Taken | None) -> list[bytes]:
+    def _import(self, seen: Seen, changed: Sequence[bytes], gone: Sequence[bytes], known: Taken | None) -> list[bytes]:
         """Write what *changed* as one commit, over the tree of the *known* one; return the paths that could not be read."""
         unread = []
         with Child(self._git_dir, ("fast-import", "--quiet", "--force", "--done")) as child:
@@ -185,27 +184,28 @@ class FolderSource(Stored):
                 child.write(b'M 040000 %s ""\n' % known.tree.encode())
             for path in gone:
                 child.write(b'D "%s"\n' % _quoted(path))
-            for found in changed:
-                content = self._content(found)
+            for path in changed:
+                mode = seen.files[path][0]
+                content = self._content(path, link=stat.S_ISLNK(mode))
                 if content is None:
-                    unread.append(found.path)
-                    if known is not None and found.path in known.looks:
-                        child.write(b'D "%s"\n' % _quoted(found.path))
+                    unread.append(path)
+                    if known is not None and path in known.marks:
+                        child.write(b'D "%s"\n' % _quoted(path))
                     continue
-                mode = b"120000" if found.link else b"100755" if found.executable else b"100644"
-                child.write(b'M %s inline "%s"\ndata %d\n' % (mode, _quoted(found.path), len(content)))
+                kind = b"120000" if stat.S_ISLNK(mode) else b"100755" if mode & stat.S_IXUSR else b"100644"
+                child.write(b'M %s inline "%s"\ndata %d\n' % (kind, _quoted(path), len(content)))
                 child.write(content + b"\n")
             child.write(b"\ndone\n")
             if child.finish() != 0:
                 raise StorageFault("The copy of the folder could not be written.", path=str(self._git_dir))
         return unread
 
-    def _content(self, found: Found) -> bytes | None:
+    def _content(self, path: bytes, *, link: bool) -> bytes | None:
         root = os.fsencode(self._root)
-        if not found.link:
-            return read_inside(root, found.path, limit=self._max_bytes)
+        if not link:
+            return read_inside(root, path, limit=self._max_bytes)
         try:
-            return os.readlink(root + b"/" + found.path)  # noqa: PTH115 - names are bytes here
+            return os.readlink(root + b"/" + path)  # noqa: PTH115 - names are bytes here
         except OSError:
             return None
 
@@ -214,10 +214,6 @@ class FolderSource(Stored):
             return msgspec.json.decode((self._mirror / _STATE).read_bytes(), type=_State)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
-
-
-def _path(found: Found) -> bytes:
-    return found.path
 
 
 def _quoted(path: bytes) -> bytes:

@@ -2,8 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.base.budget import Budget
@@ -14,19 +12,17 @@ from appliance.errors import MalformedContent
 _MOST_ENTRIES = 2_000_000
 _RULES_LIMIT = 1 << 20
 _LONGEST_PATH = 4000  # the operating system's own limit is 4096 for the whole path
+_KIND = 0o170000  # the bits of a mode that say what it is
 _SPECIAL = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One file or link, with what tells whether it changed."""
+Mark = tuple[int, int, int, int, int]
+"""Mode, size, times of content and of inode in nanoseconds, and inode: while they stay, so does a file that has settled."""
 
-    path: bytes  # relative to the root
-    link: bool
-    executable: bool
-    size: int
-    stamp: int  # the later of the times of content and of inode, in nanoseconds
-    inode: int
+
+def mark_of(status: os.stat_result) -> Mark:
+    """Return what tells whether a file changed."""
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 class Scan:
@@ -39,8 +35,9 @@ class Scan:
         self._rules: IgnoreRules | None = None
         self.left_out: list[LeftOut] = []
 
-    def files(self) -> Iterator[Found]:
-        """Yield what may be read, in no particular order; `left_out` then holds the rest."""
+    def files(self) -> dict[bytes, Mark]:
+        """Return the paths of what may be read, relative to the root; `left_out` then holds the rest."""
+        found: dict[bytes, Mark] = {}
         budget = Budget(_MOST_ENTRIES, what="entries in the folder")
         folders: list[tuple[bytes, bool]] = [(b"", False)]  # and whether rules stand above
         try:
@@ -48,19 +45,18 @@ class Scan:
                 folder, ruled = folders.pop()
                 entries = self._entries(folder)
                 budget.spend(len(entries))
-                ruled = self._learn(folder, entries) or ruled
-                if folder and any(entry.name == b".git" for entry in entries):
+                names = [entry.name for entry in entries]
+                if b".gitignore" in names:
+                    ruled = self._learn(folder, entries[names.index(b".gitignore")]) or ruled
+                if folder and b".git" in names:
                     self._leave(folder, "nested-repository", "Add it as a repository of its own.")
                     continue
-                entries = self._kept(folder, entries) if ruled else entries
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders += self._entered(folder + entry.name + b"/", ruled=ruled)
-                    elif found := self._file(folder + entry.name, entry):
-                        yield found
+                inner = self._look(folder, self._kept(folder, entries) if ruled else entries, found)
+                folders += [(path, ruled) for path in inner if self._is_entered(path)]
         finally:
             if self._rules is not None:
                 self._rules.close()
+        return found
 
     def _entries(self, folder: bytes) -> "list[os.DirEntry[bytes]]":
         try:
@@ -70,23 +66,22 @@ class Scan:
             self._leave(folder, "unreadable", exc.strerror or "")
             return []
 
-    def _entered(self, folder: bytes, *, ruled: bool) -> list[tuple[bytes, bool]]:
+    def _is_entered(self, folder: bytes) -> bool:
         if len(self._root) + 1 + len(folder) > _LONGEST_PATH:
             self._leave(folder, "unreadable", "Its path is too long.")
-            return []
-        return [(folder, ruled)]
+            return False
+        return True
 
-    def _learn(self, folder: bytes, entries: "list[os.DirEntry[bytes]]") -> bool:
-        for entry in entries:
-            if entry.name == b".gitignore" and entry.is_file(follow_symlinks=False):
-                content = read_inside(self._root, folder + entry.name, limit=_RULES_LIMIT)
-                if content is None:
-                    return False
-                if self._rules is None:
-                    self._rules = IgnoreRules(self._git_dir)
-                self._rules.learn(folder, content)
-                return True
-        return False
+    def _learn(self, folder: bytes, entry: "os.DirEntry[bytes]") -> bool:
+        if not entry.is_file(follow_symlinks=False):
+            return False
+        content = read_inside(self._root, folder + entry.name, limit=_RULES_LIMIT)
+        if content is None:
+            return False
+        if self._rules is None:
+            self._rules = IgnoreRules(self._git_dir)
+        self._rules.learn(folder, content)
+        return True
 
     def _kept(self, folder: bytes, entries: "list[os.DirEntry[bytes]]") -> "list[os.DirEntry[bytes]]":
         if self._rules is None:
@@ -97,22 +92,26 @@ class Scan:
             self._leave(path, "ignored", "")
         return [entry for entry, path in zip(entries, asked, strict=True) if path not in ignored]
 
-    def _file(self, path: bytes, entry: "os.DirEntry[bytes]") -> Found | None:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError as exc:
-            self._leave(path, "unreadable", exc.strerror or "")
-            return None
-        kind = stat.S_IFMT(status.st_mode)
-        if kind in _SPECIAL:
-            self._leave(path, "special", f"It is {_SPECIAL[kind]}.")
-        elif status.st_size > self._max_bytes:
-            self._leave(path, "oversize", f"{status.st_size:,} bytes")
-        else:
-            stamp = max(status.st_mtime_ns, status.st_ctime_ns)
-            link = kind == stat.S_IFLNK
-            return Found(path, link, bool(status.st_mode & 0o100), status.st_size, stamp, status.st_ino)
-        return None
+    def _look(self, folder: bytes, entries: "list[os.DirEntry[bytes]]", found: dict[bytes, Mark]) -> list[bytes]:
+        """Put into *found* what may be read of *entries*, and return the folders among them."""
+        inner, most = list[bytes](), self._max_bytes
+        for entry in entries:
+            path = folder + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                inner.append(path + b"/")
+                continue
+            try:
+                mark = mark_of(entry.stat(follow_symlinks=False))
+            except OSError as exc:
+                self._leave(path, "unreadable", exc.strerror or "")
+                continue
+            if (kind := mark[0] & _KIND) in _SPECIAL:
+                self._leave(path, "special", f"It is {_SPECIAL[kind]}.")
+            elif mark[1] > most:
+                self._leave(path, "oversize", f"{mark[1]:,} bytes")
+            else:
+                found[path] = mark
+        return inner
 
     def _leave(self, path: bytes, reason: Reason, detail: str) -> None:
         self.left_out.append(LeftOut(os.fsdecode(path), reason, detail))

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ import msgspec
 
 from appliance.base import durable
 from appliance.codeintel.source.base import Changed, LeftOut
-from appliance.codeintel.source.scan import Found
+from appliance.codeintel.source.scan import Mark, mark_of
 
 SETTLED_S: Final = 2.0  # a file that changed later than this before it was read may change again within one time stamp
 _NAME: Final = "folder.taken"
@@ -20,23 +20,13 @@ _MOST_HINTED: Final = 1_000  # paths; for more the whole folder is looked throug
 _RULING: Final = frozenset({b".git", b".gitignore"})  # what they are concerns other files
 
 
-class Look(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How a file looked when it was read. ``settled``: while it looks so, its content is the same."""
-
-    link: bool
-    executable: bool
-    size: int
-    stamp: int
-    inode: int
-    settled: bool
-
-
 class Taken(msgspec.Struct, frozen=True):
     """A commit of ours, and how each file of the folder looked when it was read for it."""
 
     commit: str
     tree: str
-    looks: dict[bytes, Look]
+    marks: dict[bytes, Mark]
+    unsettled: list[bytes]  # may hold something else though they look the same
     unread: list[bytes]
 
 
@@ -44,32 +34,28 @@ class Taken(msgspec.Struct, frozen=True):
 class Seen:
     """The files of a folder as they look, and what of it is left out."""
 
-    files: Mapping[bytes, Found]
+    files: dict[bytes, Mark]
     left_out: list[LeftOut]
 
     @property
     def fingerprint(self) -> str:
         """What tells apart two looks of a folder, whatever the order in which its files come."""
-        marks = sorted(
-            b"%s\0%d %d %d %d" % (each.path, each.executable, each.size, each.stamp, each.inode)
-            for each in self.files.values()
-        )
-        return hashlib.blake2b(b"\0".join(marks), digest_size=16).hexdigest()
+        paths = sorted(self.files)
+        marks = msgspec.msgpack.encode((paths, [self.files[path] for path in paths]))
+        return hashlib.blake2b(marks, digest_size=16).hexdigest()
 
-    def changed(self, taken: Taken) -> list[Found]:
-        """Return the files that may hold something else than when they were taken, or that could not be read."""
-        unread = set(taken.unread)
-        return [found for path, found in self.files.items() if path in unread or not _is_same(found, taken.looks.get(path))]
+    def changed(self, taken: Taken) -> list[bytes]:
+        """Return, sorted, the files that may hold something else than when they were taken, or that could not be read."""
+        again = self.files.keys() & {*taken.unsettled, *taken.unread}
+        return sorted(again.union(path for path, mark in self.files.items() if taken.marks.get(path) != mark))
 
     def gone(self, taken: Taken) -> list[bytes]:
-        """Return the paths that were taken and hold no file any more."""
-        return [path for path in taken.looks if path not in self.files]
+        """Return, sorted, the paths that were taken and hold no file any more."""
+        return sorted(taken.marks.keys() - self.files.keys())
 
-
-def look(found: Found, *, at: float) -> Look:
-    """Return how *found* looked when it was read, at the moment *at* or after it."""
-    settled = found.stamp / 1e9 < at - SETTLED_S
-    return Look(found.link, found.executable, found.size, found.stamp, found.inode, settled)
+    def unsettled(self, paths: Iterable[bytes], *, at: float) -> list[bytes]:
+        """Return which of *paths*, read at the moment *at* or after it, may change and look as they do now."""
+        return [path for path in paths if max(self.files[path][2:4]) / 1e9 >= at - SETTLED_S]
 
 
 def hinted(root: Path, before: Seen, hint: Changed, *, max_bytes: int) -> Seen | None:
@@ -110,20 +96,13 @@ def save(mirror: Path, taken: Taken) -> None:
     durable.write_file(mirror / _NAME, msgspec.msgpack.encode(taken))
 
 
-def _is_same(found: Found, before: Look | None) -> bool:
-    if before is None or not before.settled:
-        return False
-    now = (found.link, found.executable, found.size, found.stamp, found.inode)
-    return now == (before.link, before.executable, before.size, before.stamp, before.inode)
-
-
 def _is_below(path: bytes, ignored: Iterable[bytes]) -> bool:
     parts = path.split(b"/")
     return path in ignored or any(b"/".join(parts[:end]) + b"/" in ignored for end in range(1, len(parts)))
 
 
-def _found(root: bytes, path: bytes, *, max_bytes: int) -> tuple[Found, ...] | None:
-    """Return the regular file at *path*, nothing if nothing is there, None if it is of another kind."""
+def _found(root: bytes, path: bytes, *, max_bytes: int) -> tuple[Mark, ...] | None:
+    """Return the look of the regular file at *path*, nothing if nothing is there, None if it is of another kind."""
     try:
         status = os.lstat(root + b"/" + path)
     except (FileNotFoundError, NotADirectoryError):
@@ -132,5 +111,4 @@ def _found(root: bytes, path: bytes, *, max_bytes: int) -> tuple[Found, ...] | N
         return None
     if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
         return None
-    stamp = max(status.st_mtime_ns, status.st_ctime_ns)
-    return (Found(path, False, bool(status.st_mode & 0o100), status.st_size, stamp, status.st_ino),)
+    return (mark_of(status),)

@@ -86,6 +86,7 @@ class CodeStore:
     def put(self, rows: Sequence[BlobRow], *, recipe: str) -> None:
         """Keep what was found in blobs, as made by *recipe*. On return it survives a power cut."""
         with self._db.write() as conn:
+            conn.execute("INSERT OR IGNORE INTO recipes VALUES (?)", (recipe,))
             conn.executemany(
                 "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?)",
                 [(recipe, row.blob, row.hint, row.reason, row.detail, row.facts) for row in rows],
@@ -129,11 +130,12 @@ class CodeStore:
     def forget_other_policies(self, policy: str) -> bool:
         """Forget, and overwrite, what was found in blobs under another *policy* of secrets; return whether anything was."""
         with self._db.read() as conn:
-            if conn.execute("SELECT 1 FROM blobs WHERE instr(recipe, ?) = 0 LIMIT 1", (policy,)).fetchone() is None:
+            if conn.execute("SELECT 1 FROM recipes WHERE instr(recipe, ?) = 0", (policy,)).fetchone() is None:
                 return False
             conn.execute("PRAGMA secure_delete=ON")
         with self._db.write() as conn:
-            conn.execute("DELETE FROM blobs WHERE instr(recipe, ?) = 0", (policy,))
+            for table in ("blobs", "recipes"):
+                conn.execute(f"DELETE FROM {table} WHERE instr(recipe, ?) = 0", (policy,))  # noqa: S608 - one of two
             conn.execute("DELETE FROM flows")
             conn.execute("DELETE FROM unsure")
         return True

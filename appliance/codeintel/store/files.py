@@ -78,9 +78,10 @@ class Files:
         ]  # fmt: skip
         alive = np.concatenate((self.alive, added.alive))
         alive[dead] = False
-        by_path = {path: number for path, number in self.by_path.items() if alive[number]}
-        by_path = _with(by_path, {path: n for n, path in enumerate(added.paths, start=self.end) if alive[n]})
+        by_path = _with(self.by_path, {path: n for n, path in enumerate(added.paths, start=self.end) if alive[n]})
         for number in dead:
+            if by_path.get(paths[number]) == number:
+                del by_path[paths[number]]
             paths[number], blobs[number] = "", BlobId("")
             for column in columns:
                 column[number] = ""
@@ -128,8 +129,10 @@ def _ranks(by_path: dict[str, int], count: int) -> npt.NDArray[np.int32]:
 
 def _with(by_path: dict[str, int], added: dict[str, int]) -> dict[str, int]:
     """Return *by_path*, which is in the order of paths, with those *added*, in that order too."""
+    together = by_path | added  # in which a path that was there keeps its place
+    if not (new := added.keys() - by_path.keys()):
+        return together
     order = list(by_path)
-    for path in added.keys() - by_path.keys():
+    for path in new:
         insort(order, path, key=os.fsencode)
-    together = by_path | added
     return {path: together[path] for path in order}

@@ -74,6 +74,12 @@ INSERT INTO branches SELECT repo, '', generation FROM published;
 DROP TABLE published;
 ALTER TABLE branches RENAME TO published;
 """,
+    """
+CREATE TABLE recipes (
+  recipe TEXT PRIMARY KEY
+) WITHOUT ROWID;
+INSERT INTO recipes SELECT DISTINCT recipe FROM blobs;
+""",
 )
 
 # Written while files are listed, read by the writer, then removed.

@@ -48,6 +48,16 @@ def test_what_an_older_version_published_is_what_readers_get_who_name_no_branch(
         assert {branch: published.folder for branch, published in store.branches(A).items()} == {"": "gen_1"}
 
 
+def test_what_an_older_version_found_under_another_policy_is_forgotten(tmp_path: Path) -> None:
+    """It may hold secrets that are masked by now."""
+    paths = ProjectPaths(tmp_path)
+    with closing(connect(paths.db, migrations=PROJECT[:4])) as conn:
+        conn.execute("INSERT INTO blobs VALUES ('1/open', 'b1', '', '', '', x'00'), ('1/masked', 'b2', '', '', '', x'00')")
+    with closing(CodeStore(paths)) as store:
+        assert [store.forget_other_policies("masked") for _ in range(2)] == [True, False]
+        assert store.forget_facts(used=set(), everything=True) == 1
+
+
 def test_facts_come_back_as_they_were() -> None:
     facts = facts_of("def f(): ...", "f")
     assert unpack_facts(pack_facts(facts).facts, BlobFacts) == facts
