@@ -13,9 +13,8 @@ from appliance.cli.views import Health
 from appliance.config import Examined, Loaded
 from appliance.errors import HostUnfit
 from appliance.inference import choice, hardware
-from appliance.inference.catalog import Catalog
+from appliance.inference.catalog import AUTO, OFF, Catalog
 from appliance.inference.hardware import Hardware
-from appliance.inference.pool import AUTO, OFF
 from appliance.inference.store import ModelStore
 from appliance.ops import doctor, preflight, strays
 from appliance.ops.doctor import Examination

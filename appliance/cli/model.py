@@ -15,10 +15,9 @@ from appliance.cli.flags import Flags
 from appliance.config import Loaded
 from appliance.errors import InvalidInput
 from appliance.inference import choice, hardware
-from appliance.inference.catalog import Catalog, Model
+from appliance.inference.catalog import AUTO, OFF, Catalog, Model
 from appliance.inference.hardware import Hardware
 from appliance.inference.pip import PipDownload
-from appliance.inference.pool import AUTO, OFF
 from appliance.inference.sources import Folder, Source, Url, Wheels
 from appliance.inference.staging import Progress as Heard
 from appliance.inference.store import ModelStore

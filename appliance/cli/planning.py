@@ -11,10 +11,9 @@ from appliance.cli.flags import Flags
 from appliance.config import Embed, Settings
 from appliance.errors import InvalidInput, NotFound
 from appliance.inference import choice
-from appliance.inference.catalog import Catalog, EngineKind, Model
+from appliance.inference.catalog import AUTO, OFF, Catalog, EngineKind, Model
 from appliance.inference.engines.base import COMPILE_SECONDS, LOAD_SECONDS
 from appliance.inference.hardware import Hardware
-from appliance.inference.pool import AUTO, OFF
 from appliance.inference.store import ModelStore
 from appliance.ops.programs import Program
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from appliance.inference.engines.base import Role
 
 EngineKind = Literal["llama_server", "llama_cpp_python", "vllm", "onnx_embed", "none"]
 Purpose = Literal["answers", "small", "plumbing", "embeddings", "conversion"]
+
+OFF: Final = "none"  # in the place of a model's name: no model
+AUTO: Final = "auto"  # likewise: the best one for this machine
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")

@@ -3,13 +3,10 @@
 from appliance.base.paths import DataPaths
 from appliance.config import Settings
 from appliance.errors import NotFound
-from appliance.inference.catalog import Catalog
+from appliance.inference.catalog import AUTO, OFF, Catalog
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineHealth, EngineInfo, Priority, Role
 from appliance.inference.turns import ChatInTurn, Turns
-
-OFF = "none"
-AUTO = "auto"
 
 
 class EnginePool:

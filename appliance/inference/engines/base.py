@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from appliance.contracts.chat import ChatDelta, ChatRequest, Message
+
+if TYPE_CHECKING:  # every command reads the catalog, which names roles: a third of a command's start would be numpy's
+    import numpy as np
+    import numpy.typing as npt
 
 Role = Literal["chat", "embed"]
 Priority = Literal["interactive", "background"]  # somebody waits for it, or nobody does
@@ -75,7 +76,7 @@ class Engine(Protocol):
         fit raises `PromptTooLong` before the first delta; it is never cut.
         """
 
-    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> npt.NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str], *, priority: Priority = "interactive") -> "npt.NDArray[np.float32]":
         """Return one unit vector a text, shape (len(texts), dimensions). Text beyond the model's window has no influence.
 
         What is asked in the background never delays what is not, by more than the machine itself does.
