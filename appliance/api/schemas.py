@@ -140,7 +140,10 @@ class FreshnessOut(Output):
     branch: str
     commit: str
     generation: str
-    behind: int | None
+    behind: int | None = Field(description="Commits on the branch that are not indexed yet; null: it could not be asked.")
+    dirty: bool | None = Field(
+        description="Whether its work tree holds changes that no commit has; null: that is not known."
+    )
     left_out: int
     vectors: float
 
@@ -154,6 +157,7 @@ class FreshnessOut(Output):
             commit=fresh.commit,
             generation=fresh.generation,
             behind=fresh.behind,
+            dirty=fresh.dirty,
             left_out=fresh.left_out,
             vectors=fresh.vectors,
         )

@@ -41,9 +41,10 @@ def freshness(fresh: Fresh) -> str:
     """Return which state of a repo was read, in one line."""
     behind = "" if not fresh.behind else f", {output.counted(fresh.behind, 'commit')} behind"
     unknown = ", may be behind" if fresh.behind is None else ""
+    dirty = ", dirty" if fresh.dirty else ""
     left_out = f", {output.counted(fresh.left_out, 'file')} left out" if fresh.left_out else ""
     vectors = "" if fresh.vectors >= 1 else f", vectors {percent(fresh.vectors)}"
-    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}{behind}{unknown}{left_out}{vectors}"
+    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}{behind}{unknown}{dirty}{left_out}{vectors}"
 
 
 def _show(screen: Console, hit: Hit) -> None:

@@ -148,6 +148,7 @@ class Fresh(msgspec.Struct):
     branch: str
     commit: str
     behind: int | None
+    dirty: bool | None
     left_out: int
     vectors: float
 

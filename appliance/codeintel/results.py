@@ -24,7 +24,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Which state of one repo an answer speaks of. ``behind`` counts commits on the branch that are not indexed yet."""
+    """Which state of one repo an answer speaks of. ``behind`` counts commits on the branch that are not indexed yet.
+
+    ``dirty``: its work tree holds changes that no commit has; no answer sees them.
+    """
 
     repo: RepoId
     repo_name: str
@@ -32,6 +35,7 @@ class Freshness:
     commit: CommitId
     generation: GenerationId
     behind: int | None  # None: the repository could not be asked
+    dirty: bool | None  # None: that could not be told
     left_out: int  # files that the index does not hold
     vectors: float  # share of the chunks that have a vector, 0 to 1
 

@@ -77,6 +77,7 @@ def indexed(fresh: Freshness) -> Indexed:
         commit=fresh.commit,
         generation=fresh.generation,
         behind=fresh.behind,
+        dirty=fresh.dirty,
         left_out=fresh.left_out,
     )
 

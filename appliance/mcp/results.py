@@ -24,6 +24,7 @@ class Indexed(Result):
     commit: str
     generation: str
     behind: int | None = Field(description="Commits on the branch that are not indexed yet; null: it could not be asked.")
+    dirty: bool | None = Field(description="Whether its work tree holds changes that no commit has: no answer sees them.")
     left_out: int = Field(description="Files of it that the index does not hold: binary, too large, generated and so on.")
 
 

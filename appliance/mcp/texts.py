@@ -23,7 +23,8 @@ def _foot(result: Answered) -> Iterable[str]:
 
 def _indexed(index: Indexed) -> str:
     behind = "may be behind" if index.behind is None else f"{index.behind} behind"
-    return f"{index.repo} at {index.branch or 'HEAD'} {index.commit[:12]}, {behind} ({index.generation})"
+    dirty = ", dirty" if index.dirty else ""
+    return f"{index.repo} at {index.branch or 'HEAD'} {index.commit[:12]}, {behind}{dirty} ({index.generation})"
 
 
 def _head(shown: int, total: int, what: str, result: Answered) -> str:

@@ -1,7 +1,6 @@
 """What every question to the graph begins and ends with: the code that it is asked of, and what its answer rests on."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
@@ -10,9 +9,9 @@ from appliance.base.paths import display
 from appliance.codeintel.citations import Texts
 from appliance.codeintel.query.draft import Code
 from appliance.codeintel.query.nearest import nearest
-from appliance.codeintel.query.parts import Part, counted_behind, dated, open_parts, repos_of, staleness, texts_of
+from appliance.codeintel.query.parts import Part, dated, lags, open_parts, repos_of, staleness, texts_of
 from appliance.codeintel.results import Freshness, Scope
-from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.generations import Generations, Lag
 from appliance.errors import InvalidInput, NotFound
 
 MOST_LISTED: Final = 100  # on one page
@@ -69,13 +68,13 @@ class Asked:
     code: tuple[Code, ...]
     texts: Texts
     warnings: tuple[str, ...]
-    counting: "tuple[Future[int | None], ...]"
+    lags: tuple[Lag, ...]
     clock: Clock
     start: float
 
     def rest(self, *, total: int, end: int, warnings: Iterable[str]) -> Rest:
         """Return what a list of *total* entries rests on, of which those before *end* are given by now."""
-        parts = dated(self.parts, self.counting, within=_BEHIND_S)
+        parts = dated(self.parts, self.lags, within=_BEHIND_S)
         return Rest(
             total=total,
             truncated=end < total,
@@ -96,7 +95,7 @@ def ask(generations: Generations, clock: Clock, scope: Scope) -> Asked:
         code=tuple(code),
         texts=texts_of(parts, generations),
         warnings=tuple(warnings),
-        counting=tuple(counted_behind(parts, generations)),
+        lags=tuple(lags(parts, generations)),
         clock=clock,
         start=start,
     )

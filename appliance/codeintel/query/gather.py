@@ -13,7 +13,7 @@ from appliance.base.figures import percent
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.absent import absent
 from appliance.codeintel.query.filters import chunks_for, parts_for, unspoken
-from appliance.codeintel.query.parts import Part, counted_behind, dated, staleness, unreadable
+from appliance.codeintel.query.parts import Part, dated, lags, staleness, unreadable
 from appliance.codeintel.query.patterns import unfinished, within_time
 from appliance.codeintel.query.querylang import ParsedQuery
 from appliance.codeintel.query.rank import Ranking, rank
@@ -78,13 +78,13 @@ class Gatherer:
         """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
         times = [self._clock.monotonic()]
         parts, warnings = await asyncio.to_thread(parts_for, query, scope, self._generations)
-        counting = counted_behind(parts, self._generations)
+        asked = lags(parts, self._generations)
         times.append(self._clock.monotonic())
         vector, unembedded = await self._embed(query, parts)
         times.append(self._clock.monotonic())
         found = await asyncio.to_thread(_candidates, query, parts, vector, self._clock)
         times.append(self._clock.monotonic())
-        parts = await asyncio.to_thread(dated, parts, counting, within=self._patience.behind)
+        parts = await asyncio.to_thread(dated, parts, asked, within=self._patience.behind)
         times.append(self._clock.monotonic())
         steps = ("open_ms", "embed_ms", "rank_ms", "freshness_ms")
         timings = {

@@ -8,8 +8,8 @@ from appliance.codeintel.citations import guessed, verify
 from appliance.codeintel.query.outline import no_file
 from appliance.codeintel.query.parts import (
     Part,
-    counted_behind,
     dated,
+    lags,
     open_parts,
     repos_of,
     staleness,
@@ -79,7 +79,7 @@ def read_lines(generations: Generations, file: Held, *, start: int = 1, end: int
     Raise what `Source.blob` raises where the repository does not have them any more.
     """
     part = file.part
-    counting = counted_behind([part], generations)
+    asked = lags([part], generations)
     blob = part.generation.files.blobs[file.number]
     texts = texts_of([part], generations)
     lines = texts.lines(part.repo.id, blob)
@@ -92,7 +92,7 @@ def read_lines(generations: Generations, file: Held, *, start: int = 1, end: int
         )
     span = Span(part.repo.id, part.repo.name, file.path, start, last, blob, part.generation.info.commit)
     spans, unsure = verify([span] if last >= start else [], texts=texts)  # an empty file has nothing to be held against
-    parts = dated([part], counting, within=_BEHIND_S)
+    parts = dated([part], asked, within=_BEHIND_S)
     said = (*file.warnings, *staleness(parts), *unsure, *guessed([(file.path, texts.encoding(part.repo.id, blob))]))
     return FileLines(next(iter(spans), span), lines[start - 1 : last], len(lines), parts[0].freshness, said)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,7 +12,7 @@ from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Freshness, Scope
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.generations import Generations, counted
+from appliance.codeintel.store.generations import Generations, Lag, counted
 from appliance.errors import ApplianceError, NotFound
 from appliance.ids import BlobId, RepoId
 
@@ -87,10 +87,10 @@ def _fitting(
     return found
 
 
-def counted_behind(parts: Sequence[Part], generations: Generations) -> "list[Future[int | None]]":
-    """Begin to count for each of *parts* how many commits are not indexed yet."""
+def lags(parts: Sequence[Part], generations: Generations) -> list[Lag]:
+    """Begin to ask for each of *parts* what of its repository is not indexed yet."""
     infos = [(part.repo.id, part.generation.info) for part in parts]
-    return [generations.behind(repo, branch=info.branch, commit=info.commit) for repo, info in infos]
+    return [generations.lag(repo, branch=info.branch, commit=info.commit) for repo, info in infos]
 
 
 def texts_of(parts: Sequence[Part], generations: Generations) -> Texts:
@@ -142,21 +142,26 @@ def undated(repo: Repo, generation: Generation) -> Freshness:
         commit=info.commit,
         generation=info.id,
         behind=None,
+        dirty=None,
         left_out=sum(info.left_out.values()),
         vectors=info.completeness,
     )
 
 
-def dated(parts: Sequence[Part], counting: "Sequence[Future[int | None]]", *, within: float) -> list[Part]:
-    """Return *parts* with how far behind each is, where its repository answers in time.
+def dated(parts: Sequence[Part], asked: Sequence[Lag], *, within: float) -> list[Part]:
+    """Return *parts* with how far behind each is, and whether it is dirty, where its repository answers in time.
 
     A large folder, or a disk that sleeps, must not hold up a search; the answer that comes late serves the next one.
     """
-    wait(counting, timeout=within)
+    wait([each for lag in asked for each in (lag.behind, lag.dirty)], timeout=within)
     return [
-        replace(part, freshness=replace(part.freshness, behind=counted(each, within=0)))
-        for part, each in zip(parts, counting, strict=True)
+        replace(part, freshness=_dated(part.freshness, counted(lag.behind, within=0), counted(lag.dirty, within=0)))
+        for part, lag in zip(parts, asked, strict=True)
     ]
+
+
+def _dated(fresh: Freshness, behind: int | None, dirty: int | None) -> Freshness:
+    return replace(fresh, behind=behind, dirty=None if dirty is None else bool(dirty))
 
 
 def staleness(parts: Sequence[Part]) -> list[str]:

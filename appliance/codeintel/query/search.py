@@ -10,7 +10,7 @@ from appliance.codeintel.query.gather import Gathered, Gatherer, Patience
 from appliance.codeintel.query.hits import page_of
 from appliance.codeintel.query.listing import Listed, listed
 from appliance.codeintel.query.listing import page_of as page_of_lines
-from appliance.codeintel.query.parts import Part, counted_behind, dated, staleness
+from appliance.codeintel.query.parts import Part, dated, lags, staleness
 from appliance.codeintel.query.querylang import ParsedQuery, parse
 from appliance.codeintel.results import Scope, SearchResponse
 from appliance.codeintel.store.generations import Generations
@@ -68,13 +68,13 @@ class Searcher:
     async def _lines(self, query: str, parsed: ParsedQuery, scope: Scope, *, limit: int, offset: int) -> SearchResponse:
         times = [self._clock.monotonic()]
         parts, warnings = await asyncio.to_thread(parts_for, parsed, scope, self._generations)
-        counting = counted_behind(parts, self._generations)
+        asked = lags(parts, self._generations)
         times.append(self._clock.monotonic())
         found = await asyncio.to_thread(self._list, parsed, parts)
         times.append(self._clock.monotonic())
         page = await asyncio.to_thread(page_of_lines, found, parts, self._generations, limit=limit, offset=offset)
         times.append(self._clock.monotonic())
-        parts = await asyncio.to_thread(dated, parts, counting, within=self._patience.behind)
+        parts = await asyncio.to_thread(dated, parts, asked, within=self._patience.behind)
         times.append(self._clock.monotonic())
         return SearchResponse(
             query=query,

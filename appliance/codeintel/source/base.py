@@ -165,6 +165,12 @@ class Source(Protocol):
     def behind(self, *, branch: str, commit: CommitId) -> int | None:
         """Return how many commits *branch* has that *commit* lacks; None if the repository cannot tell."""
 
+    def dirty(self, *, branch: str) -> bool | None:
+        """Return whether the work tree that has *branch* ("": a commit alone) holds changes of files that no commit has.
+
+        None if that cannot be told. New files that git was not told of do not count.
+        """
+
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed the *lines*, first to last, of *path*.
 

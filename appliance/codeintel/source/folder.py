@@ -129,6 +129,11 @@ class FolderSource(Stored):
         state = self._state()
         return 0 if state and state.commit == commit and state.fingerprint == fingerprint else 1
 
+    def dirty(self, *, branch: str) -> bool:
+        """Return False: what changed in the folder is told by `behind`."""
+        del branch
+        return False
+
     def _hinted(self, hint: Changed | None) -> Seen | None:
         if hint is None or self._seen is None or not self._root.is_dir():
             return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from appliance.base import proc
 from appliance.base.paths import display
 from appliance.codeintel.repo_settings import fits
-from appliance.codeintel.source import past, view
+from appliance.codeintel.source import past, view, worktree
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import environment
 from appliance.codeintel.source.objects import is_id
@@ -80,6 +80,20 @@ class GitSource(Stored):
                 return None
             self._counts = {(tip, commit): max(1, int(done.stdout))}
         return self._counts[tip, commit]
+
+    def dirty(self, *, branch: str) -> bool | None:
+        """Return whether the work tree that has *branch* ("": a commit alone) holds changes of files that no commit has.
+
+        False where *branch* is not what is checked out; None where git cannot tell, or takes too long.
+        """
+        work_tree = self._directory.work_tree
+        try:
+            checked_out, tip = self._resolve(None)
+            if work_tree is None or checked_out != branch:
+                return False
+            return worktree.differs(self._git_dir, work_tree, index=self._directory.own / "index", commit=tip)
+        except (NotFound, MalformedContent, InvalidInput, DeadlineExceeded):
+            return None
 
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed these *lines* of *path*."""

@@ -33,6 +33,7 @@ class GitDirectory:
     object_format: str
     borrows: bool  # it has alternates, which are not followed
     stamp: tuple[int, ...]  # of its configuration
+    work_tree: Path | None = None  # where its files are checked out; None for a bare one
 
     def head(self) -> str:
         """Return HEAD as written: ``ref: refs/heads/main`` or a commit id."""
@@ -56,7 +57,8 @@ def find(location: Path, *, known: GitDirectory | None = None) -> GitDirectory |
     same = known is not None and (known.common, known.stamp) == (common, stamp)
     object_format = known.object_format if known is not None and same else _object_format(common)
     alternates = common / "objects" / "info" / "alternates"
-    return GitDirectory(own, common, object_format, alternates.is_file() and alternates.stat().st_size > 0, stamp)
+    borrows = alternates.is_file() and alternates.stat().st_size > 0
+    return GitDirectory(own, common, object_format, borrows, stamp, None if own == location else location)
 
 
 def build(directory: GitDirectory, *, under: Path) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +25,7 @@ from appliance.errors import ApplianceError, NotFound, StoreCorrupt
 from appliance.ids import CommitId, GenerationId, ProjectId, RepoId
 
 _BEHIND_FOR_S = 2.0  # how long a count of unindexed commits is believed
+_DIRTY_FOR_S = 10.0  # how long it is believed whether a work tree is dirty: to ask takes a look at each of its files
 _BEHIND_WITHIN_S = 3.0  # how long `Generations.freshness` waits for one
 _COUNTERS = 4  # threads that ask repositories; they may hang on a disk that does not answer, so nothing else uses them
 _MOST_ASKED = 100  # counts that wait for one repository
@@ -45,11 +47,26 @@ class _Opened:
     generation: GenerationId | None
 
 
+class _Question(NamedTuple):
+    """How many commits *branch* has that *commit* lacks; without *commit* whether the work tree that has it is dirty."""
+
+    branch: str
+    commit: CommitId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What an answer of a branch cannot see, as it is being asked. Read both with `counted`."""
+
+    behind: "Future[int | None]"
+    dirty: "Future[int | None]"
+
+
 @dataclass(slots=True)
 class _Counting:
     """The counts that are asked of one repository, the oldest first. ``busy``: a thread is at them."""
 
-    asked: "dict[tuple[str, CommitId], Future[int | None]]" = field(default_factory=dict)
+    asked: "dict[_Question, Future[int | None]]" = field(default_factory=dict)
     busy: bool = False
 
 
@@ -68,7 +85,7 @@ class Generations:
         self._stores: dict[ProjectId, CodeStore] = {}
         self._held: dict[tuple[RepoId, str], _Held] = {}  # by branch
         self._sources: dict[RepoId, _Opened] = {}
-        self._behind: OrderedDict[tuple[RepoId, str, CommitId], tuple[float, int | None]] = OrderedDict()
+        self._lags: OrderedDict[tuple[RepoId, _Question], tuple[float, int | None]] = OrderedDict()
         self._counting: dict[RepoId, _Counting] = {}
         self._counters = ThreadPoolExecutor(_COUNTERS, thread_name_prefix="behind")
 
@@ -139,39 +156,45 @@ class Generations:
     def freshness(self, repo: RepoId, branch: str = "", *, believe: float = _BEHIND_FOR_S) -> Freshness:
         """Return which state of *branch* of *repo* readers see now. ``behind`` is None when it cannot be asked.
 
-        What was counted up to *believe* seconds ago is not counted again.
+        What was counted up to *believe* seconds ago is not counted again. Whether it is dirty is not asked: whoever lists
+        many repositories would wait for a look at all of their files.
         """
         known = self._registry.repo(repo)
         info = self.published(repo, branch).info
+        behind = self._ask(known.id, _Question(info.branch, info.commit), believe=believe)
         return Freshness(
             repo=known.id,
             repo_name=known.name,
             branch=info.branch,
             commit=info.commit,
             generation=info.id,
-            behind=counted(
-                self.behind(known.id, branch=info.branch, commit=info.commit, believe=believe), within=_BEHIND_WITHIN_S
-            ),
+            behind=counted(behind, within=_BEHIND_WITHIN_S),
+            dirty=None,
             left_out=sum(info.left_out.values()),
             vectors=info.completeness,
         )
 
-    def behind(self, repo: RepoId, *, branch: str, commit: CommitId, believe: float = _BEHIND_FOR_S) -> "Future[int | None]":
-        """Begin to count how many commits *branch* has that *commit* lacks, unless that is known or being counted.
+    def lag(self, repo: RepoId, *, branch: str, commit: CommitId) -> Lag:
+        """Begin to ask how many commits *branch* has that *commit* lacks, and whether its work tree is dirty.
 
-        However many ask, one thread at a time is with one repository: it may never answer. Read the result with `counted`.
+        What is known or being asked is not asked again. However many ask, one thread at a time is with one repository: it
+        may never answer.
         """
+        behind = self._ask(repo, _Question(branch, commit), believe=_BEHIND_FOR_S)
+        return Lag(behind, self._ask(repo, _Question(branch, None), believe=_DIRTY_FOR_S))
+
+    def _ask(self, repo: RepoId, question: _Question, *, believe: float) -> "Future[int | None]":
         now = self._clock.monotonic()
         with self._lock:
-            at, behind = self._behind.get((repo, branch, commit), (float("-inf"), None))
+            at, known = self._lags.get((repo, question), (float("-inf"), None))
             if now - at < believe:
-                return _known(behind)
+                return _known(known)
             counting = self._counting.setdefault(repo, _Counting())
-            asked = counting.asked.get((branch, commit))
+            asked = counting.asked.get(question)
             if asked is None and len(counting.asked) >= _MOST_ASKED:
                 return _known(None)
             if asked is None:
-                asked = counting.asked[branch, commit] = Future()
+                asked = counting.asked[question] = Future()
             if not counting.busy:
                 counting.busy = True
                 self._counters.submit(self._count_all, repo, counting)
@@ -224,24 +247,26 @@ class Generations:
                 if not counting.asked:
                     counting.busy = False
                     return
-                (branch, commit), asked = next(iter(counting.asked.items()))
+                question, asked = next(iter(counting.asked.items()))
             wanted = asked.set_running_or_notify_cancel()
-            behind = self._count_behind(repo, branch, commit) if wanted else None
+            found = self._answer(repo, question) if wanted else None
             with self._lock:
-                del counting.asked[branch, commit]
+                del counting.asked[question]
             if wanted:
-                asked.set_result(behind)
+                asked.set_result(found)
 
-    def _count_behind(self, repo: RepoId, branch: str, commit: CommitId) -> int | None:
+    def _answer(self, repo: RepoId, question: _Question) -> int | None:
+        branch, commit = question
         try:
-            behind = self.source(repo).behind(branch=branch, commit=commit)
+            source = self.source(repo)
+            found = source.dirty(branch=branch) if commit is None else source.behind(branch=branch, commit=commit)
         except (ApplianceError, OSError):  # it may be unmounted, or broken: the index answers all the same
-            behind = None
+            found = None
         with self._lock:
-            self._behind[repo, branch, commit] = (self._clock.monotonic(), behind)
-            while len(self._behind) > 1000:
-                self._behind.popitem(last=False)
-        return behind
+            self._lags[repo, question] = (self._clock.monotonic(), found)
+            while len(self._lags) > 1000:
+                self._lags.popitem(last=False)
+        return found
 
 
 def _not_indexed(repo: Repo, branch: str) -> NotFound:
@@ -269,7 +294,7 @@ def _known(behind: int | None) -> "Future[int | None]":
 
 
 def counted(counting: "Future[int | None]", *, within: float) -> int | None:
-    """Return what *counting* of `Generations.behind` finds within so many seconds, else None: the repository is slow."""
+    """Return what *counting*, of a `Lag`, finds within so many seconds, else None: the repository is slow."""
     try:
         return counting.result(within)
     except (TimeoutError, CancelledError, ApplianceError, OSError):

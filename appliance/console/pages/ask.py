@@ -199,7 +199,8 @@ def _freshness(fresh: Freshness) -> str:
         state = f"{count(fresh.behind, 'commit')} behind"
     else:
         state = "index current"
-    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}, {state}"
+    dirty = ", changes that no commit has" if fresh.dirty else ""
+    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}, {state}{dirty}"
 
 
 def _silence(words: Words, gate: Gate | None) -> str:

@@ -4,7 +4,15 @@ from urllib.parse import parse_qs
 from tests.support.scripted_http import Reply, ScriptedServer
 from tests.unit.cli.conftest import Line
 
-FRESH = {"repo_name": "shop", "branch": "main", "commit": "c" * 40, "behind": 2, "left_out": 0, "vectors": 1.0}
+FRESH = {
+    "repo_name": "shop",
+    "branch": "main",
+    "commit": "c" * 40,
+    "behind": 2,
+    "dirty": False,
+    "left_out": 0,
+    "vectors": 1.0,
+}
 CALL = {
     "repo_name": "shop", "path": "shop/cart.py", "start_line": 5, "caller": "add", "callee": "Price.total", "inside": True,
     "kind": "call", "how": "type", "confidence": 0.9, "text": "    price.total()",

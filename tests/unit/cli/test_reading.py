@@ -8,7 +8,15 @@ from appliance.config import names
 from tests.support.scripted_http import Reply, ScriptedServer, events, problem
 from tests.unit.cli.conftest import Line
 
-FRESH = {"repo_name": "shop", "branch": "main", "commit": "c" * 40, "behind": 2, "left_out": 1, "vectors": 0.5}
+FRESH = {
+    "repo_name": "shop",
+    "branch": "main",
+    "commit": "c" * 40,
+    "behind": 2,
+    "dirty": True,
+    "left_out": 1,
+    "vectors": 0.5,
+}
 HIT = {
     "repo_name": "shop", "path": "shop/cart.py", "start_line": 3, "end_line": 9, "commit": "c" * 40, "symbol": "Cart.total",
     "kind": "method", "score": 0.91, "why": ["defines total"], "text": "def total(self):\n    return 1\n",
@@ -39,7 +47,7 @@ def test_search_shows_place_reason_and_what_it_rests_on(appliance: ScriptedServe
     assert ran.status == 0
     for said in (
         "shop/cart.py:3-9", "Cart.total", "defines total", "1 of 40 (next: --offset 1), by lexical, latent, in 12 ms",
-        "shop at main cccccccccc, 2 commits behind, 1 file left out, vectors 50%", "note: The embedder is not ready.",
+        "shop at main cccccccccc, 2 commits behind, dirty, 1 file left out, vectors 50%", "note: The embedder is not ready.",
     ):  # fmt: skip
         assert said in ran.out
     assert appliance.asked[0].query == "q=cart+total&project=default&limit=10&offset=0"

@@ -1,6 +1,7 @@
 """Questions to the graph of a small repository, as every door asks them."""
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,6 +185,14 @@ def test_where_there_is_no_way_that_is_said(asking: Asking) -> None:
     found = run(asking.reader.path("Price.gross", "add", scope=asking.scope))
     assert (found.hops, found.confidence) == ((), 0.0)
     assert found.warnings == ("No way from `Price.gross` to `add` could be followed; there is one back.",)
+
+
+def test_an_answer_says_that_the_work_tree_has_other_lines(asking: Asking) -> None:
+    """The last commits were never checked out: whoever looks at the files sees what no answer speaks of."""
+    deadline = time.monotonic() + 20
+    while (dirty := run(asking.reader.calls("make", "callers", scope=asking.scope)).freshness[0].dirty) is None:
+        assert time.monotonic() < deadline
+    assert dirty
 
 
 def test_an_outline_has_every_definition_with_its_depth(asking: Asking) -> None:

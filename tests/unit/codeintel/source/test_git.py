@@ -258,6 +258,45 @@ def test_new_commits_are_counted_as_they_come(tmp_path: Path, opened: Opener) ->
     assert source.behind(branch="gone", commit=commit_id) is None
 
 
+def test_what_stands_in_a_work_tree_and_in_no_commit_is_told(tmp_path: Path, opened: Opener) -> None:
+    """Whoever asks a moment after an edit must not take the answer for one about what he sees in his editor."""
+    repo = make_repo(tmp_path, {**FILES, ".gitattributes": "* filter=theirs diff=theirs\n"})
+    evil = "touch OWNED; cat"
+    for name in ("filter.theirs.clean", "diff.theirs.command", "diff.theirs.textconv", "core.fsmonitor"):
+        git(repo, "config", name, evil)
+    source = opened(repo)
+    assert source.dirty(branch="main") is False
+    assert source.dirty(branch="other") is False, "what is checked out has no say over another branch"
+    name = next(path for path in FILES if (repo / path).is_file())
+    before = (repo / name).read_bytes()
+    (repo / name).write_bytes(before + b"edited\n")
+    assert source.dirty(branch="main") is True
+    (repo / name).write_bytes(before)
+    assert source.dirty(branch="main") is False, "the same content at another time is no change"
+    (repo / "new").write_text("never told of to git")
+    assert source.dirty(branch="main") is False
+    tame = ("-c", "filter.theirs.clean=cat", "-c", "core.fsmonitor=false")
+    git(repo, *tame, "add", "new")
+    assert source.dirty(branch="main") is True
+    git(repo, *tame, "commit", "-q", "-m", "Add it")
+    assert source.dirty(branch="main") is False
+    assert not list(tmp_path.rglob("OWNED"))
+
+
+def test_a_bare_repository_and_one_without_a_checkout_hold_no_changes(tmp_path: Path, opened: Opener) -> None:
+    repo = make_repo(tmp_path, FILES)
+    for way in ("--bare", "--no-checkout"):
+        subprocess.run(["git", "clone", "-q", way, str(repo), str(tmp_path / way)], check=True)
+        assert opened(tmp_path / way).dirty(branch="main") is False
+
+
+def test_a_linked_work_tree_is_dirty_by_itself(tmp_path: Path, opened: Opener) -> None:
+    repo = make_repo(tmp_path, {"a.py": "1"})
+    git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    (tmp_path / "linked" / "a.py").write_text("2")
+    assert (opened(repo).dirty(branch="main"), opened(tmp_path / "linked").dirty(branch="side")) == (False, True)
+
+
 def test_a_file_is_located_by_commit_and_path(tmp_path: Path, opened: Opener) -> None:
     repo = make_repo(tmp_path, {**FILES, "odd\nna:me \udcff.py": "odd\n"})
     source = opened(repo)

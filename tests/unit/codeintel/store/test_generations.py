@@ -13,7 +13,7 @@ from appliance.base.sqlite import connect
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.store.code import CodeStore, MatrixRow
 from appliance.codeintel.store.generation import GenerationInfo
-from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.generations import Generations, counted
 from appliance.codeintel.store.matrix import VectorMatrix, VectorState, matrix_folder, write_matrix
 from appliance.config import Index
 from appliance.errors import NotFound, StoreCorrupt
@@ -138,6 +138,23 @@ def test_freshness_counts_the_commits_that_are_not_indexed_and_asks_again_after_
     assert appliance.generations.freshness(appliance.repo.id).behind == 0
     appliance.clock.advance(2.1)
     assert appliance.generations.freshness(appliance.repo.id).behind == 1
+
+
+def test_a_work_tree_is_looked_at_again_after_ten_seconds(appliance: Appliance) -> None:
+    info = appliance.publish("one")
+
+    def dirty() -> int | None:
+        lag = appliance.generations.lag(appliance.repo.id, branch=info.branch, commit=info.commit)
+        return counted(lag.dirty, within=10)
+
+    assert dirty() == 0
+    next(path for path in appliance.source.iterdir() if path.is_file()).write_text("edited")
+    assert dirty() == 0
+    appliance.clock.advance(10.1)
+    assert dirty() == 1
+    shutil.rmtree(appliance.source)
+    appliance.clock.advance(10.1)
+    assert dirty() is None
 
 
 def test_an_index_answers_after_its_repository_has_vanished(appliance: Appliance) -> None:
