@@ -1,6 +1,6 @@
 """Candidates that say the same: copies of files, of chunks, and what was hardly changed since it was copied."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.codeintel.query.gather import Gathered
-from appliance.codeintel.query.remoteness import remoteness
+from appliance.codeintel.query.remoteness import remoteness_of
+from appliance.codeintel.store.generation import Generation
 from appliance.ids import BlobId
 
 _ALIKE: Final = 0.8  # share of the lines of the longer of two chunks that both have
@@ -32,16 +33,16 @@ def distinct(gathered: Gathered) -> list[Alike]:
     """Return the ranked candidates, those that say the same as one: shown in code that people work on, if it is there."""
     kept: list[Alike] = []
     exact: dict[tuple[BlobId, int, int], Alike] = {}
-    near = _Near(gathered)
-    remote = [remoteness(part.generation) for part in gathered.parts]
+    chunks = _Chunks(gathered)
+    near = _Near(gathered, chunks)
     for place, score in zip(gathered.ranking.order.tolist(), gathered.ranking.scores.tolist(), strict=True):
-        key = near.key(place)
+        key = chunks.keys[place]
         group = exact.get(key) or near.group(place)
         if group is None:
             group = Alike(place, score)
             kept.append(group)
             near.add(place, group)
-        elif remote[near.part(place)][near.file(place)] < remote[near.part(group.place)][near.file(group.place)]:
+        elif chunks.remoteness(place) < chunks.remoteness(group.place):
             group.place = place
         exact[key] = group
         group.blobs.add(key[0])
@@ -60,41 +61,62 @@ def alike(one: Lines, two: Lines) -> bool:
     return len(one & two) >= _ALIKE * max(len(one), len(two))
 
 
-class _Near:
-    """Finds the group that a candidate belongs to among those that have the name of its file, or its words."""
+class _Chunks:
+    """Where each candidate stands. ``keys`` tell apart what does not have the very same lines."""
 
     def __init__(self, gathered: Gathered) -> None:
         self._gathered = gathered
+        self.parts: list[int] = gathered.part.tolist()
+        self.files = [0] * len(self.parts)
+        self.keys = [(BlobId(""), 0, 0)] * len(self.parts)
+        for number, part in enumerate(gathered.parts):
+            self._fill(part.generation, np.flatnonzero(gathered.part == number))
+
+    def _fill(self, generation: Generation, places: npt.NDArray[np.int64]) -> None:
+        chunks, blobs = self._gathered.signals.ids[places], generation.files.blobs
+        files = generation.chunk_file[chunks].tolist()
+        starts, ends = generation.chunk_start[chunks].tolist(), generation.chunk_end[chunks].tolist()
+        for place, file, start, end in zip(places.tolist(), files, starts, ends, strict=True):
+            self.files[place] = file
+            self.keys[place] = (blobs[file], start, end)
+
+    def generation(self, place: int) -> Generation:
+        return self._gathered.parts[self.parts[place]].generation
+
+    def remoteness(self, place: int) -> int:
+        """Return how far from being worked on the file of a candidate is."""
+        return remoteness_of(self.generation(place), self.files[place])
+
+    def name(self, place: int) -> str:
+        return self.generation(place).files.paths[self.files[place]].rpartition("/")[2]
+
+    def said(self, place: int) -> Lines:
+        generation, (_, start, end) = self.generation(place), self.keys[place]
+        text = int(generation.text.of_file[self.files[place]])
+        return lines_of(generation.text.lines(text, start, end)) if text >= 0 else frozenset()
+
+
+class _Near:
+    """Finds the group that a candidate belongs to among those that have the name of its file, or its words."""
+
+    def __init__(self, gathered: Gathered, chunks: _Chunks) -> None:
+        self._gathered = gathered
+        self._chunks = chunks
         self._groups: defaultdict[object, list[tuple[int, Alike]]] = defaultdict(list)
         self._lines: dict[int, Lines] = {}
-        self._parts = gathered.part.tolist()
-        self._directions = {number: _directions(gathered, number) for number in set(self._parts)}
-        self._keys = [self._key(part, chunk) for part, chunk in zip(self._parts, gathered.signals.ids.tolist(), strict=True)]
-
-    def part(self, place: int) -> int:
-        return int(self._parts[place])
-
-    def file(self, place: int) -> int:
-        generation = self._gathered.parts[self._parts[place]].generation
-        return int(generation.chunk_file[self._gathered.signals.ids[place]])
-
-    def key(self, place: int) -> tuple[BlobId, int, int]:
-        return self._keys[place]
-
-    def _key(self, part: int, chunk: int) -> tuple[BlobId, int, int]:
-        generation = self._gathered.parts[part].generation
-        blob = generation.files.blobs[generation.chunk_file[chunk]]
-        return blob, int(generation.chunk_start[chunk]), int(generation.chunk_end[chunk])
+        self._directions: dict[int, tuple[npt.NDArray[np.float32], list[bool]] | None] = {}
+        self._traits = _shared(gathered, chunks)
 
     def add(self, place: int, group: Alike) -> None:
-        for trait in self._traits(place):
+        for trait in self._traits[place]:
             self._groups[trait].append((place, group))
 
     def group(self, place: int) -> Alike | None:
-        blob, start, end = self.key(place)
-        for trait in self._traits(place):
+        keys = self._chunks.keys
+        blob, start, end = keys[place]
+        for trait in self._traits[place]:
             for other, group in self._groups.get(trait, ()):
-                theirs, first, last = self.key(other)
+                theirs, first, last = keys[other]
                 if theirs == blob or not _like_in_length(end - start, last - first) or self._of_other_words(place, other):
                     continue
                 if alike(self._said(place), self._said(other)):
@@ -102,37 +124,47 @@ class _Near:
         return None
 
     def _of_other_words(self, one: int, two: int) -> bool:
-        directions = self._directions[self._parts[one]]
-        if directions is None or self._parts[one] != self._parts[two]:
+        part = self._chunks.parts[one]
+        if part != self._chunks.parts[two]:
             return False
-        first, second = directions[one], directions[two]
-        known = first.any() and second.any()  # of words that are too rare nothing is known
-        return bool(known and first @ second < _SAME_WORDS)
-
-    def _traits(self, place: int) -> list[object]:
-        generation = self._gathered.parts[self.part(place)].generation
-        latent = float(self._gathered.signals.latent[place])
-        named: list[object] = [generation.files.paths[self.file(place)].rpartition("/")[2]]
-        return [*named, (self.part(place), round(latent / _NEAR))] if latent else named
+        if part not in self._directions:
+            self._directions[part] = _directions(self._gathered, part)
+        held = self._directions[part]
+        if held is None:
+            return False
+        rows, known = held
+        return known[one] and known[two] and bool(rows[one] @ rows[two] < _SAME_WORDS)
 
     def _said(self, place: int) -> Lines:
         if place not in self._lines:
-            generation = self._gathered.parts[self.part(place)].generation
-            text = int(generation.text.of_file[self.file(place)])
-            _, start, end = self.key(place)
-            self._lines[place] = lines_of(generation.text.lines(text, start, end)) if text >= 0 else frozenset()
+            self._lines[place] = self._chunks.said(place)
         return self._lines[place]
 
 
-def _directions(gathered: Gathered, part: int) -> npt.NDArray[np.float32] | None:
-    """Return the rows of *part* in its latent space, one a candidate of whatever part; None if it has no such space."""
+def _shared(gathered: Gathered, chunks: _Chunks) -> list[list[object]]:
+    """Return for each candidate which traits it has in common with others: the name of its file, and its latent cosine."""
+    near = np.rint(gathered.signals.latent.astype(np.float64) / _NEAR).tolist()
+    latent = gathered.signals.latent.tolist()
+    names = [chunks.name(place) for place in range(len(latent))]
+    words = [(part, each) if cosine else None for part, each, cosine in zip(chunks.parts, near, latent, strict=True)]
+    often: Counter[object] = Counter(names)
+    often.update(filter(None, words))
+    return [[trait for trait in pair if trait is not None and often[trait] > 1] for pair in zip(names, words, strict=True)]
+
+
+def _directions(gathered: Gathered, part: int) -> tuple[npt.NDArray[np.float32], list[bool]] | None:
+    """Return the rows of *part* in its latent space, one a candidate of whatever part, and which of them have a direction.
+
+    The rest have only words that are too rare. Return None if it has no such space.
+    """
     space = gathered.parts[part].generation.latent
     if space is None:
         return None
     mine = gathered.part == part
     rows = np.zeros((len(mine), space.matrix.shape[1]), dtype=np.float32)
     rows[mine] = space.rows(gathered.signals.ids[mine])
-    return rows
+    known: list[bool] = np.any(rows, axis=1).tolist()
+    return rows, known
 
 
 def _like_in_length(one: int, two: int) -> bool:

@@ -1,8 +1,10 @@
 """Ranked candidates as people read them: one page of spans with their lines, and why each is there."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import isnan
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,12 +14,11 @@ from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.parts import MOST_PLACES, Part, copies, place_in, whereabouts
 from appliance.codeintel.query.querylang import ParsedQuery, last_name
-from appliance.codeintel.query.signals import Signals
 from appliance.codeintel.results import Hit, Span
 from appliance.codeintel.source.base import FileFlags, Source
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
-from appliance.codeintel.store.symbols import SymbolRow
+from appliance.codeintel.store.symbols import Head
 from appliance.errors import ApplianceError, StoreCorrupt
 from appliance.ids import BlobId, RepoId
 
@@ -42,19 +43,15 @@ def page_of(gathered: Gathered, generations: Generations, *, limit: int, offset:
     groups = distinct(gathered)
     sources, warnings = sources_of(gathered.parts, generations)
     page = groups[offset : offset + limit]
-    spans = verify_places([_span(gathered, ranked) for ranked in page], sources=sources)
+    chunks = [_Chunk.of(gathered, ranked) for ranked in page]
+    spans = verify_places([chunk.span() for chunk in chunks], sources=sources)
     warnings += lost(spans, sources)
-    warnings += guessed(_encoded(gathered, ranked) for ranked in page)
-    told = _Told(gathered, Texts(sources))
-    places = copies(gathered.parts, (blob for ranked in page for blob in ranked.blobs))
-    total = [sum(places[blob] for blob in ranked.blobs) for ranked in page]
-    copied = (blob for ranked, count in zip(page, total, strict=True) if count > 1 for blob in ranked.blobs)
-    also = whereabouts(gathered.parts, copied)
+    warnings += guessed(chunk.encoded() for chunk in chunks)
+    told = _Told(gathered, Texts(sources), chunks)
     hits = []
-    for ranked, span, count in zip(page, spans, total, strict=True):
+    for chunk, span, (count, also) in zip(chunks, spans, _elsewhere(gathered.parts, chunks), strict=True):
         try:
-            hit = told.hit(ranked, span, places=count)
-            hits.append(replace(hit, also=_others(gathered, ranked, span, also)) if count > 1 else hit)
+            hits.append(told.hit(chunk, span, places=count, also=also))
         except StoreCorrupt as exc:  # symbols and text are read from the disk only now
             warnings.append(f"A hit in {span.repo_name} cannot be shown: {exc}")
     return Page(tuple(hits), len(groups), tuple(dict.fromkeys(warnings)))
@@ -71,27 +68,44 @@ def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[Re
     return sources, warnings
 
 
-def _span(gathered: Gathered, ranked: Alike) -> Span:
-    part = gathered.parts[gathered.part[ranked.place]]
-    generation = part.generation
-    chunk = int(gathered.signals.ids[ranked.place])
-    file = int(generation.chunk_file[chunk])
-    return Span(
-        repo=part.repo.id,
-        repo_name=part.repo.name,
-        path=generation.files.paths[file],
-        start_line=int(generation.chunk_start[chunk]),
-        end_line=int(generation.chunk_end[chunk]),
-        blob=generation.files.blobs[file],
-        commit=generation.info.commit,
-    )
+class _Chunk(NamedTuple):
+    """A candidate of the page, and which chunk of its part it is. ``around`` is the symbol that it stands in, or -1."""
 
+    ranked: Alike
+    part: Part
+    number: int
+    file: int
+    around: int
+    defined: list[int]
 
-def _encoded(gathered: Gathered, ranked: Alike) -> tuple[str, str]:
-    """Return the path of a hit, and what its file was read as."""
-    generation = gathered.parts[gathered.part[ranked.place]].generation
-    file = int(generation.chunk_file[gathered.signals.ids[ranked.place]])
-    return generation.files.paths[file], generation.files.encodings[file]
+    @classmethod
+    def of(cls, gathered: Gathered, ranked: Alike) -> "_Chunk":
+        part = gathered.parts[gathered.part[ranked.place]]
+        number, generation = int(gathered.signals.ids[ranked.place]), part.generation
+        file, around = int(generation.chunk_file[number]), int(generation.chunk_symbol_id[number])
+        return cls(ranked, part, number, file, around, generation.chunk_defines_ids(number))
+
+    def span(self) -> Span:
+        generation = self.part.generation
+        return Span(
+            repo=self.part.repo.id,
+            repo_name=self.part.repo.name,
+            path=generation.files.paths[self.file],
+            start_line=int(generation.chunk_start[self.number]),
+            end_line=int(generation.chunk_end[self.number]),
+            blob=generation.files.blobs[self.file],
+            commit=generation.info.commit,
+        )
+
+    def encoded(self) -> tuple[str, str]:
+        """Return the path of the file, and what it was read as."""
+        files = self.part.generation.files
+        return files.paths[self.file], files.encodings[self.file]
+
+    def others(self, also: Mapping[BlobId, list[str]]) -> tuple[str, ...]:
+        """Return the first places where the same lines stand, without the one that is shown."""
+        shown = place_in(self.part, self.part.generation.files.paths[self.file])
+        return tuple(sorted(place for blob in self.ranked.blobs for place in also[blob] if place != shown)[:MOST_PLACES])
 
 
 def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
@@ -107,59 +121,70 @@ def lost(spans: Sequence[Span], sources: Mapping[RepoId, Source]) -> list[str]:
 class _Told:
     """Tells of the hits of one page; what they have in common is looked up once."""
 
-    def __init__(self, gathered: Gathered, texts: Texts) -> None:
-        self._gathered = gathered
+    def __init__(self, gathered: Gathered, texts: Texts, chunks: Sequence[_Chunk]) -> None:
+        self._signals = gathered.signals
         self._texts = texts
-        self._words = [_words(gathered.query, part) for part in gathered.parts]
+        self._words = {part.generation: _words(gathered.query, part) for part in gathered.parts}
         self._names = {last_name(name).casefold() for name in gathered.query.names}
+        self._symbols: defaultdict[Generation, list[int]] = defaultdict(list)
+        for chunk in chunks:
+            self._symbols[chunk.part.generation] += [chunk.around, *chunk.defined]
+        self._heads: dict[Generation, Mapping[int, Head]] = {}
 
-    def hit(self, ranked: Alike, span: Span, *, places: int) -> Hit:
-        """Return one hit, of lines that stand in so many *places* in all."""
-        part = int(self._gathered.part[ranked.place])
-        generation = self._gathered.parts[part].generation
-        chunk = int(self._gathered.signals.ids[ranked.place])
-        file = int(generation.chunk_file[chunk])
-        text = self._text(generation, file, span)
-        around, defined = int(generation.chunk_symbol_id[chunk]), generation.chunk_defines_ids(chunk)
-        rows = {row.id: row for row in generation.symbols.rows([*defined, *([around] if around >= 0 else [])])}
-        asked = next((rows[each] for each in defined if rows[each].name.casefold() in self._names), None)
-        symbol = asked or rows.get(around) or (rows[defined[0]] if defined else None)
+    def hit(self, chunk: _Chunk, span: Span, *, places: int, also: tuple[str, ...]) -> Hit:
+        """Return one hit, of lines that stand in so many *places* in all, *also* in these."""
+        text = self._text(chunk, span)
+        heads = self._heads_of(chunk.part.generation)
+        asked = next((heads[each] for each in chunk.defined if heads[each].name.casefold() in self._names), None)
+        symbol = asked or heads.get(chunk.around) or (heads[chunk.defined[0]] if chunk.defined else None)
         return Hit(
             span=span,
             symbol="" if symbol is None else symbol.qualname,
             kind="" if symbol is None else symbol.kind,
-            language=generation.files.languages[file],
-            score=round(ranked.score, 4),
-            why=tuple(self._why(ranked.place, text, self._words[part], asked=asked, places=places)),
+            language=chunk.part.generation.files.languages[chunk.file],
+            score=round(chunk.ranked.score, 4),
+            why=tuple(self._why(chunk, text, asked=asked, places=places)),
             text=text,
+            also=also,
         )
 
-    def _text(self, generation: Generation, file: int, span: Span) -> str:
-        number = int(generation.text.of_file[file]) if span.verified else -1
+    def _heads_of(self, generation: Generation) -> Mapping[int, Head]:
+        if generation not in self._heads:
+            self._heads[generation] = generation.symbols.heads(dict.fromkeys(self._symbols[generation]))
+        return self._heads[generation]
+
+    def _text(self, chunk: _Chunk, span: Span) -> str:
+        texts = chunk.part.generation.text
+        number = int(texts.of_file[chunk.file]) if span.verified else -1
         if number < 0:  # what a repository has lost, or hides since, the index does not show either
             return excerpt(span, texts=self._texts)
-        return "\n".join(generation.text.lines(number, span.start_line, span.end_line))
+        return "\n".join(texts.lines(number, span.start_line, span.end_line))
 
-    def _why(
-        self, place: int, text: str, words: Sequence["_Word"], *, asked: SymbolRow | None, places: int
-    ) -> Iterable[str]:
-        signals, there = self._gathered.signals, set(query_tokens(text))
+    def _why(self, chunk: _Chunk, text: str, *, asked: Head | None, places: int) -> Iterable[str]:
+        signals, place = self._signals, chunk.ranked.place
         if asked is not None:
             yield f"defines {asked.qualname}"
         if signals.stem[place] >= _NAMED_AFTER:
             yield "the file is called so"
+        there = set(query_tokens(text))
+        words = self._words[chunk.part.generation]
         found = [word.text for word in words if not there.isdisjoint(word.tokens)][:_MOST_WORDS]
         if found:
             yield f"words: {', '.join(found)}"
-        if not np.isnan(signals.dense[place]):
-            yield f"meaning {signals.dense[place]:.2f}"
-        yield from _lowered(signals, place)
+        meaning = float(signals.dense[place])
+        if not isnan(meaning):
+            yield f"meaning {meaning:.2f}"
+        yield from _lowered(int(signals.flags[place]))
         yield from elsewhere(places)
 
 
-def _others(gathered: Gathered, ranked: Alike, span: Span, also: Mapping[BlobId, list[str]]) -> tuple[str, ...]:
-    shown = place_in(gathered.parts[gathered.part[ranked.place]], span.path)
-    return tuple(sorted(place for blob in ranked.blobs for place in also[blob] if place != shown)[:MOST_PLACES])
+def _elsewhere(parts: Sequence[Part], chunks: Sequence[_Chunk]) -> list[tuple[int, tuple[str, ...]]]:
+    """Return for each of *chunks* in how many places its lines stand in all, and the first others of those."""
+    places = copies(parts, (blob for chunk in chunks for blob in chunk.ranked.blobs))
+    counts = [sum(places[blob] for blob in chunk.ranked.blobs) for chunk in chunks]
+    copied = (blob for chunk, count in zip(chunks, counts, strict=True) if count > 1 for blob in chunk.ranked.blobs)
+    also = whereabouts(parts, copied)
+    return [(count, chunk.others(also) if count > 1 else ()) for chunk, count in zip(chunks, counts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +211,14 @@ def elsewhere(places: int) -> Iterable[str]:
         yield "also in 1 place" if places == 2 else f"also in {places - 1} places"
 
 
-def _lowered(signals: Signals, place: int) -> Iterable[str]:
-    flags = int(signals.flags[place])
-    if flags & FileFlags.TEST:
-        yield "test file, lowered"
-    if flags & FileFlags.EXAMPLE:
-        yield "example, lowered"
-    if flags & FileFlags.LEGACY:
-        yield "older version, lowered"
-    if flags & FileFlags.VENDORED:
-        yield "vendored, lowered"
-    if flags & FileFlags.GENERATED:
-        yield "generated, lowered"
+_LOWERED: Final = (
+    (int(FileFlags.TEST), "test file, lowered"),
+    (int(FileFlags.EXAMPLE), "example, lowered"),
+    (int(FileFlags.LEGACY), "older version, lowered"),
+    (int(FileFlags.VENDORED), "vendored, lowered"),
+    (int(FileFlags.GENERATED), "generated, lowered"),
+)
+
+
+def _lowered(flags: int) -> Iterable[str]:
+    return (said for flag, said in _LOWERED if flags & flag)

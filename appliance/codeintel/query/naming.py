@@ -1,5 +1,7 @@
 """How well what a chunk defines is called by the words of a question: *panic recovery middleware* and ``Recovery``."""
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,7 @@ from appliance.codeintel.store.symbols import Head
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 _CALLABLES = frozenset({"function", "method"})
 _MOST = 12  # definitions looked at in one chunk; one with more is a table of constants
+_MOST_NAMES = 50_000  # whose words are remembered
 _SHORTEST = 4  # letters that two words must share to count as forms of one
 
 
@@ -36,12 +39,10 @@ class _Asked:
 
     def worth(self, head: Head) -> float:
         """Return what the name in *head* is worth; one matching word is worth less than two."""
-        words = tokenize(head.name).split()
-        if len(words) > 1:
-            words.pop()  # the name as a whole
-        if not words:
-            return 0.0
+        words = _words(head.name)
         met = sum(map(self._has, words))
+        if not met:
+            return 0.0
         return met / len(words) * min(1.0, met / 2 + 0.25) * _weight(head)
 
     def _has(self, word: str) -> bool:
@@ -55,6 +56,12 @@ class _Asked:
             return False
         stem = word[: max(_SHORTEST, len(word) - 1)]
         return any(word.startswith(other) for other in self._stems) or any(token.startswith(stem) for token in self._exact)
+
+
+@functools.lru_cache(maxsize=_MOST_NAMES)
+def _words(name: str) -> tuple[str, ...]:
+    words = tuple(tokenize(name).split())
+    return words[:-1] if len(words) > 1 else words  # the last one is the name as a whole
 
 
 def _weight(head: Head) -> float:

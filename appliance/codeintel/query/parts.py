@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from appliance.base.paths import display
@@ -105,20 +106,17 @@ def texts_of(parts: Sequence[Part], generations: Generations) -> Texts:
 
 
 def copies(parts: Sequence[Part], blobs: Iterable[BlobId]) -> Counter[BlobId]:
-    """Return how many files of *parts* have each of *blobs*."""
+    """Return how many files of *parts* have each of *blobs*, of which each is in one of them."""
     wanted = set(blobs)
-    return Counter(blob for part in parts for blob in part.generation.files.blobs if blob in wanted)
+    return Counter({blob: sum(len(part.generation.files_of(blob)) for part in parts) for blob in wanted})
 
 
 def whereabouts(parts: Sequence[Part], blobs: Iterable[BlobId]) -> dict[BlobId, list[str]]:
     """Return the first places of each of *blobs* in *parts*, as people name them."""
-    found: dict[BlobId, list[str]] = {blob: [] for blob in blobs}
-    for part in parts if found else ():
-        files = part.generation.files
-        for number, blob in enumerate(files.blobs):
-            named = found.get(blob)
-            if named is not None and len(named) <= MOST_PLACES:  # one of them may be where it is shown
-                named.append(place_in(part, files.paths[number]))
+    found: dict[BlobId, list[str]] = {}
+    for blob in blobs:
+        places = ((part, part.generation.files.paths[number]) for part in parts for number in part.generation.files_of(blob))
+        found[blob] = [place_in(part, path) for part, path in islice(places, MOST_PLACES + 1)]  # one may be what is shown
     return found
 
 

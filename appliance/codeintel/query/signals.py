@@ -20,6 +20,7 @@ from appliance.codeintel.store.symbols import SymbolRow
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 
+_STRETCH = 256  # scores that are told from others by their highest
 DEPTH = 50  # best chunks of each signal that become candidates
 _TOP_OF_FILE = 3
 _MOST_DEFINITIONS = 30  # of one name; "get" can have thousands
@@ -173,13 +174,27 @@ def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Si
 
 
 def _best(scores: Floats, depth: int, allowed: Ids | None) -> Ids:
-    if allowed is None and len(scores) > depth and not np.isnan(scores).any():
-        return np.argpartition(scores, -depth)[-depth:]
-    places = np.arange(len(scores)) if allowed is None else allowed
-    known = places[~np.isnan(scores[places])]
-    if len(known) <= depth:
-        return known
-    return known[np.argpartition(-scores[known], depth)[:depth]]
+    """Return the places of the best *depth* of *scores*, of those *allowed*; nan is the score of nothing."""
+    places = None if allowed is None else allowed
+    known = scores if places is None else scores[places]
+    known = np.where(np.isnan(known), -np.inf, known) if np.isnan(known).any() else known
+    best = _candidates(known, depth)
+    if len(best) > depth:
+        best = best[np.argpartition(known[best], -depth)[-depth:]]
+    best = best[known[best] > -np.inf]
+    return best if places is None else places[best]
+
+
+def _candidates(scores: Floats, depth: int) -> Ids:
+    """Return places that hold the best *depth* of *scores* and few others, which takes a look at each score.
+
+    Stretches of which so many have a score as high as the lowest of the best ones' highest hold them all.
+    """
+    stretches = len(scores) // _STRETCH
+    if stretches <= depth:
+        return np.arange(len(scores))
+    highest = scores[: stretches * _STRETCH].reshape(stretches, _STRETCH).max(axis=1)
+    return np.flatnonzero(scores >= np.partition(highest, -depth)[-depth])
 
 
 def _by_file(score: Callable[[Sequence[str], Ids], Floats], tokens: Sequence[str], files: Ids) -> Floats:
@@ -245,19 +260,14 @@ def _central(generation: Generation, files: Ids) -> Floats:
 
 
 def _flags(generation: Generation, query: ParsedQuery, files: Ids) -> npt.NDArray[np.uint8]:
-    distinct, place = np.unique(files, return_inverse=True)
     asked = frozenset(re.findall(r"\w+", query.text.lower()))
-    flags: npt.NDArray[np.uint8] = generation.files.flags[distinct] | generation.standing.flags(
-        distinct.tolist(), asked=asked
-    )
-    return flags[place]
+    flags: npt.NDArray[np.uint8] = generation.files.flags[files] | generation.standing.flags(files.tolist(), asked=asked)
+    return flags
 
 
 def _stem(generation: Generation, query: ParsedQuery, files: Ids) -> Floats:
-    distinct, place = np.unique(files, return_inverse=True)
-    asked = frozenset(query.tokens)
-    shares = [_share(asked, stem_tokens(generation.files.paths[file])) for file in distinct]
-    return np.array(shares, dtype=np.float32)[place] if shares else np.zeros(0, dtype=np.float32)
+    asked, paths = frozenset(query.tokens), generation.files.paths
+    return np.array([_share(asked, stem_tokens(paths[file])) for file in files.tolist()], dtype=np.float32)
 
 
 @functools.lru_cache(maxsize=_MOST_STEMS)
@@ -269,7 +279,7 @@ def stem_tokens(path: str) -> tuple[str, ...]:
 
 
 def _share(asked: frozenset[str], stem: Sequence[str]) -> float:
-    if not stem:
+    if asked.isdisjoint(stem):
         return 0.0
     if stem[-1] in asked:  # the whole name, or its only word
         return 1.0

@@ -28,11 +28,12 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def is_whole(blob: BlobId, content: bytes) -> bool:
-    """Return whether *content* is what the id of *blob* stands for."""
-    digest = hashlib.new("sha1" if len(blob) == _SHA1 else "sha256", b"blob %d\0" % len(content), usedforsecurity=False)
+def is_whole(name: str, content: bytes, *, kind: str = "blob") -> bool:
+    """Return whether *content* is what the id *name* of an object of that kind stands for."""
+    start = b"%s %d\0" % (kind.encode(), len(content))
+    digest = hashlib.new("sha1" if len(name) == _SHA1 else "sha256", start, usedforsecurity=False)
     digest.update(content)
-    return digest.hexdigest() == blob
+    return digest.hexdigest() == name
 
 
 class Info(NamedTuple):
@@ -97,6 +98,11 @@ class Objects:
                     raise
         raise broken()
 
+    def renew(self) -> None:
+        """Ask a new child what is there from now on: a git that runs keeps packs open that were removed since."""
+        with self._check.lock:
+            self._check.drop()
+
     def blob(self, blob: BlobId) -> bytes:
         """Return one blob.
 
@@ -129,16 +135,24 @@ class Objects:
 
         Twenty take two waits for git instead of forty.
         """
-        window = [blob for blob in dict.fromkeys(blobs) if is_id(blob)][:_WINDOW]
+        found = self._held([blob for blob in dict.fromkeys(blobs) if is_id(blob)], kind="blob", most=self._max_bytes)
+        return {BlobId(name): content for name, content in found.items()}
+
+    def trees(self, trees: Iterable[str], *, most: int) -> dict[str, bytes]:
+        """Return those of *trees*, a page's worth, that are there, whole and of at most *most* bytes, as git keeps them."""
+        return self._held(list(dict.fromkeys(trees)), kind="tree", most=most)
+
+    def _held(self, names: Sequence[str], *, kind: str, most: int) -> dict[str, bytes]:
+        window = names[:_WINDOW]
         with self._check.lock:
             try:
-                wanted = list(self._sizes(self._check, window))
+                wanted = list(_sized(self._check, window, kind=kind, most=most))
             except BaseException:
                 self._check.drop()
                 raise
         with self._content.lock:
             try:
-                return dict(_all_contents(self._content, wanted))
+                return dict(_all_contents(self._content, wanted, kind=kind))
             except BaseException:
                 self._content.drop()
                 raise
@@ -165,18 +179,11 @@ class Objects:
         try:
             source = iter(blobs)
             while window := list(islice(source, _WINDOW)):
-                yield from _all_contents(content, list(self._sizes(check, window)))
+                sized = list(_sized(check, window, kind="blob", most=self._max_bytes))
+                yield from ((BlobId(name), whole) for name, whole in _all_contents(content, sized, kind="blob"))
         finally:
             check.drop()
             content.drop()
-
-    def _sizes(self, lane: _Lane, window: list[BlobId]) -> Iterator[BlobId]:
-        child = lane.get()
-        child.write("".join(f"{blob}\n" for blob in window).encode())
-        for blob in window:
-            info = _info(child.until(b"\n"))
-            if info is not None and info.type == "blob" and info.size <= self._max_bytes:
-                yield blob
 
     def close(self) -> None:
         """End the children."""
@@ -189,15 +196,25 @@ def _end(*lanes: _Lane) -> None:
             lane.drop()
 
 
-def _all_contents(lane: _Lane, wanted: list[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+def _sized(lane: _Lane, window: Sequence[str], *, kind: str, most: int) -> Iterator[str]:
+    """Yield what of *window* is there, of that *kind* and of at most *most* bytes."""
+    child = lane.get()
+    child.write("".join(f"{name}\n" for name in window).encode())
+    for name in window:
+        info = _info(child.until(b"\n"))
+        if info is not None and info.type == kind and info.size <= most:
+            yield name
+
+
+def _all_contents(lane: _Lane, wanted: list[str], *, kind: str) -> Iterator[tuple[str, bytes]]:
     while wanted:
-        wanted = yield from _contents(lane, wanted)
+        wanted = yield from _contents(lane, wanted, kind)
 
 
-def _contents(lane: _Lane, wanted: list[BlobId]) -> Generator[tuple[BlobId, bytes], None, list[BlobId]]:
+def _contents(lane: _Lane, wanted: list[str], kind: str) -> Generator[tuple[str, bytes], None, list[str]]:
     """Yield what can be read; return those that come after one on which git gave up."""
     child = lane.get()
-    for position, blob in enumerate(wanted):
+    for position, name in enumerate(wanted):
         try:
             if not position:
                 child.write("".join(f"{each}\n" for each in wanted).encode())
@@ -206,8 +223,8 @@ def _contents(lane: _Lane, wanted: list[BlobId]) -> Generator[tuple[BlobId, byte
         except MalformedContent:
             lane.drop()
             return wanted[position + 1 :]
-        if header and is_whole(blob, content[:-1]):
-            yield blob, content[:-1]
+        if header and is_whole(name, content[:-1], kind=kind):
+            yield name, content[:-1]
     return []
 
 

@@ -11,6 +11,7 @@ from appliance.base.paths import display
 from appliance.codeintel.source.base import Change, Entry, Examined, Mode, Snapshot
 from appliance.codeintel.source.gitchild import Child, environment
 from appliance.codeintel.source.objects import Objects, is_id
+from appliance.codeintel.source.places import Places
 from appliance.codeintel.source.secrets import is_secret_file, masked
 from appliance.codeintel.source.trees import Trees
 from appliance.errors import NotFound
@@ -33,6 +34,7 @@ class Stored:
     def __init__(self, git_dir: Path, *, max_bytes: int, most_files: int = MOST_FILES, mask: bool = True) -> None:
         self._git_dir = git_dir
         self._objects = Objects(git_dir, max_bytes=max_bytes)
+        self._places = Places(git_dir, self._objects)
         self._trees = Trees(git_dir)
         self._most_files = most_files
         self._mask = mask
@@ -113,8 +115,7 @@ class Stored:
         found: dict[str, BlobId | None] = dict.fromkeys(paths)
         shown = [path for path in found if _is_path(path) and not (self._mask and is_secret_file(path))]
         plain = [path for path in shown if "\n" not in path] if is_id(commit) else []
-        for path, info in zip(plain, self._objects.infos([f"{commit}:{path}" for path in plain]), strict=True):
-            found[path] = BlobId(info.id) if info and info.type == "blob" else None
+        found |= self._places.located(commit, plain) if plain else {}
         return found | {path: self.locate(commit=commit, path=path) for path in shown if "\n" in path}
 
     def _shown(self, content: bytes) -> bytes:

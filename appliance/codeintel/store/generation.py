@@ -34,7 +34,7 @@ from appliance.codeintel.store.standing import Standing
 from appliance.codeintel.store.symbols import Gone, SymbolRow, SymbolTable
 from appliance.codeintel.store.text import TextIndex, Unpacked
 from appliance.errors import StoreCorrupt
-from appliance.ids import CommitId, GenerationId, RepoId
+from appliance.ids import BlobId, CommitId, GenerationId, RepoId
 
 _REMEDY = "Index the repository again."
 _Key = tuple[tuple[int, ...], ...]
@@ -201,6 +201,22 @@ class Generation:
         start, end = self._chunks.defines_start[chunk : chunk + 2].tolist()
         defined: list[int] = self._chunks.defines[start:end].tolist()
         return defined
+
+    def files_of(self, blob: BlobId) -> Sequence[int]:
+        """Return the numbers of the files that have *blob*, in their order."""
+        first, others = self._by_blob
+        return others.get(blob) or ((first[blob],) if blob in first else ())
+
+    @functools.cached_property
+    def _by_blob(self) -> tuple[dict[BlobId, int], dict[BlobId, list[int]]]:
+        """By blob the first file that has it, and all of them where they are several: few are copied."""
+        first: dict[BlobId, int] = {}
+        others: dict[BlobId, list[int]] = {}
+        for number, blob in enumerate(self.files.blobs):
+            known = first.setdefault(blob, number)
+            if known != number:
+                others.setdefault(blob, [known]).append(number)
+        return first, others
 
     def vector_key(self, file: int) -> str:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""

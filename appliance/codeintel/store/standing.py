@@ -1,8 +1,9 @@
 """What the paths of a repository say of a file by what stands beside it: an older version, something internal, a header."""
 
+import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ _INTERNAL: Final = frozenset({"internal", "internals", "private"})
 _VERSION: Final = re.compile(r"v(\d{1,3})")
 _HEADERS: Final = frozenset({"h", "hh", "hpp", "hxx"})
 _SOURCES: Final = ("c", "cc", "cpp", "cxx", "m", "mm")
+_LEGACY: Final = int(FileFlags.LEGACY)
 _NAMESAKES: Final = 3  # files of a version that stand without it too, at least, and one in so many of them
 
 
@@ -23,45 +25,54 @@ class Standing:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
-        self._outdated: dict[str, str] | None = None
-        self._all: frozenset[str] = frozenset()
-        self._folders: dict[str, tuple[int, tuple[str, ...]]] = {}  # as `_folder` tells them
-        self._names: dict[int, int] = {}  # of files, as `_name` does
+        self._folders: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._files: dict[int, tuple[int, tuple[str, ...]]] = {}
 
     def flags(self, files: Iterable[int], *, asked: frozenset[str]) -> npt.NDArray[np.uint8]:
         """Return for each of *files* its `FileFlags` of this kind.
 
         An older version is none to who asks for it: one of the lower-case words *asked* begins with its folder's name.
         """
-        if self._outdated is None:
-            self._all = frozenset(self._paths)
-            self._outdated = _outdated(self._paths)
-        return np.array([self._folder(self._paths[file], asked) | self._name(file) for file in files], dtype=np.uint8)
+        known = self._files
+        told = [known[file] if file in known else self._of_file(file) for file in files]
+        return np.array(
+            [always | _old(versions, asked) if versions else always for always, versions in told], dtype=np.uint8
+        )
 
-    def _folder(self, path: str, asked: frozenset[str]) -> int:
-        folder = path.rpartition("/")[0]
+    def _of_file(self, file: int) -> tuple[int, tuple[str, ...]]:
+        """Return the flags that a file has whatever is asked, and the older versions that it is in."""
+        path = self._paths[file]
+        folder, _, name = path.rpartition("/")
         if folder not in self._folders:
-            self._folders[folder] = self._told(folder, self._outdated or {})
+            self._folders[folder] = self._of_folder(folder)
         always, versions = self._folders[folder]
-        old = any(not any(word.startswith(version) for word in asked) for version in versions)
-        return always | FileFlags.LEGACY if old else always
+        stem, _, ending = path.rpartition(".")
+        if ending in _HEADERS and any(f"{stem}.{source}" in self._all for source in _SOURCES):
+            always |= FileFlags.HEADER
+        elif _hidden(name):
+            always |= FileFlags.INTERNAL
+        told = self._files[file] = (int(always), versions)
+        return told
 
-    def _told(self, folder: str, outdated: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
-        """Return the flags of all that is in *folder*, and the older versions that it is in."""
+    def _of_folder(self, folder: str) -> tuple[int, tuple[str, ...]]:
         parts = folder.split("/")
         internal = any(part.lower() in _INTERNAL or _hidden(part) for part in parts)
         around = ("/".join(parts[:number]) for number in range(1, len(parts) + 1))
-        versions = tuple(outdated[each] for each in around if each in outdated)
+        versions = tuple(self._outdated[each] for each in around if each in self._outdated)
         return int(FileFlags.INTERNAL if internal else FileFlags.NONE), versions
 
-    def _name(self, file: int) -> int:
-        if file not in self._names:
-            stem, _, ending = self._paths[file].rpartition(".")
-            header = ending in _HEADERS and any(f"{stem}.{source}" in self._all for source in _SOURCES)
-            hidden = _hidden(self._paths[file].rpartition("/")[2])
-            flag = FileFlags.HEADER if header else FileFlags.INTERNAL if hidden else FileFlags.NONE
-            self._names[file] = int(flag)
-        return self._names[file]
+    @functools.cached_property
+    def _all(self) -> frozenset[str]:
+        return frozenset(self._paths)
+
+    @functools.cached_property
+    def _outdated(self) -> dict[str, str]:
+        return _outdated(self._paths)
+
+
+def _old(versions: Sequence[str], asked: frozenset[str]) -> int:
+    old = any(not any(word.startswith(version) for word in asked) for version in versions)
+    return _LEGACY if old else 0
 
 
 def _hidden(name: str) -> bool:

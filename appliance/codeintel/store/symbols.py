@@ -17,6 +17,7 @@ _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
 _MOST_NEAR = 20_000
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
+_MARKS_ALIKE = 16  # statements of as many marks are compiled once
 _COLUMNS = (
     "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
     " coalesce((SELECT p.qualname FROM symbols p WHERE p.id = s.parent), '') FROM symbols s "
@@ -45,6 +46,7 @@ class Head(NamedTuple):
     """What a definition is called. ``inner``: it stands in another one."""
 
     name: str
+    qualname: str
     kind: str
     inner: bool
 
@@ -149,15 +151,17 @@ class SymbolTable:
         return [found[number] for number in wanted]
 
     def heads(self, ids: Iterable[int]) -> dict[int, Head]:
-        """Return what little a ranker asks of the definitions with these ids: it asks of hundreds."""
+        """Return what little is shown, and asked by a ranker, of those definitions with these ids that there are."""
         wanted = list(ids)
         found: dict[int, Head] = {}
         for start in range(0, len(wanted), _MOST_MARKS):
             some = wanted[start : start + _MOST_MARKS]
+            some += some[-1:] * (-len(some) % _MARKS_ALIKE)
             marks = ",".join("?" * len(some))
-            query = f"SELECT id, name, kind, parent >= 0 FROM symbols WHERE id IN ({marks})"  # noqa: S608 - marks alone
+            query = f"SELECT id, name, qualname, kind, parent >= 0 FROM symbols WHERE id IN ({marks})"  # noqa: S608 - marks
             with self._db.read() as conn:
-                found |= {row[0]: Head(row[1], row[2], bool(row[3])) for row in conn.execute(query, some)}
+                rows = conn.execute(query, some).fetchall()
+            found |= {number: Head(name, qualname, kind, bool(inner)) for number, name, qualname, kind, inner in rows}
         return found
 
     def _select(self, where: str, values: Sequence[object], limit: int) -> list[SymbolRow]:
