@@ -14,9 +14,10 @@ from appliance.codeintel.results import (
     ReferenceHit,
     Span,
 )
+from appliance.codeintel.results import Companion as FoundCompanion
 from appliance.codeintel.results import Hit as FoundHit
 from appliance.codeintel.results import MapFile as FoundFile
-from appliance.mcp.results import Call, Defined, Definition, Entry, Evidence, Hit, Indexed, MapFile, Reached, Use
+from appliance.mcp.results import Call, Companion, Defined, Definition, Entry, Evidence, Hit, Indexed, MapFile, Reached, Use
 
 _LONGEST_NAME = 200
 _LONGEST_LINE = 300
@@ -117,6 +118,11 @@ def reached(found: ImpactHit) -> Reached:
         confidence=found.confidence,
         test=found.test,
     )
+
+
+def companion(found: FoundCompanion) -> Companion:
+    """Return a file that changed together with another one."""
+    return Companion(path=display(found.path), times=found.times, commits=found.commits)
 
 
 def definition(found: DefinitionHit, *, most: int) -> Definition:

@@ -186,11 +186,21 @@ class Reached(Result):
     test: bool
 
 
+class Companion(Result):
+    """A file that git changed ``times`` of ``commits`` times together with the one that the definition stands in."""
+
+    path: str
+    times: int
+    commits: int
+
+
 class Reach(Listed):
     """What a change can reach, nearest first."""
 
     definitions: list[Defined]
     tests: int = Field(description="How many of all stand in tests.")
+    unresolved: float = Field(description="The share of all calls that could not be told, 0 to 1: so much may be missing.")
+    together: list[Companion] = Field(description="Files that git changed together with it before.")
     reached: list[Reached]
 
 

@@ -80,6 +80,8 @@ def _calls(result: results.Calls) -> Iterable[str]:
 def _reach(result: results.Reach) -> Iterable[str]:
     yield from _definitions(result.definitions)
     yield _head(len(result.reached), result.total, f"places reached, {result.tests:,} of all in tests", result)
+    yield f"{result.unresolved:.0%} of all calls could not be told"
+    yield from (f"changed with it {each.times} of {each.commits} times: {each.path}" for each in result.together)
     for each in result.reached:
         name = each.symbol or "(top level)"
         test = ", test" if each.test else ""

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree, TreeCursor
 
 from appliance.codeintel.parse.conditions import first_branches
+from appliance.codeintel.parse.ends import with_ends
 from appliance.codeintel.parse.torn import torn_pieces
 from appliance.errors import MalformedContent
 
@@ -39,6 +41,7 @@ _BLANKS: Final = {  # a macro before the name of a type: ``class API Client {`` 
         rb"(?:(?<=\bclass )|(?<=\bstruct ))[A-Z][A-Z0-9_]{2,60}(?=[ \t]{1,9}\w{1,200}\s{0,9}(?:final\s{0,9})?(?:\{|:(?!:)))"
     ),
 }
+_MENDS: Final = {"csharp": first_branches, "kotlin": with_ends}
 _ADDS_TO: Final = {"tsx": ("typescript",)}  # its query holds only what it has beyond that one's
 
 # A query takes time with the square of both. Of 22,735 files of twelve projects and the system's libraries one was deeper, a
@@ -56,7 +59,7 @@ class Grammar:
     parser: Parser
     query: Query
     blanks: re.Pattern[bytes] | None = None  # what it reads as if nothing stood there
-    conditional: bool = False  # whether conditions of the compiler can stand inside of anything
+    mend: Callable[[bytes], bytes] | None = None  # what to read instead, where that leaves less that is no syntax
 
     def captures(self, root: Node) -> Captures:
         """Return the captured nodes at and below *root* by the names that the query gives them."""
@@ -73,12 +76,12 @@ class Grammar:
         return tree.root_node
 
     def tree(self, source: bytes) -> Tree:
-        """Parse *source*, which is UTF-8; where a compiler's conditions tear it apart, only their first branches."""
+        """Parse *source*, which is UTF-8; where that is no syntax in places, as it can be mended."""
         if self.blanks is not None:
             source = self.blanks.sub(_blank, source)
         tree = self.parser.parse(source)
-        if self.conditional and tree.root_node.has_error and b"#if" in source:
-            whole = self.parser.parse(first_branches(source))
+        if self.mend is not None and tree.root_node.has_error and (mended := self.mend(source)) != source:
+            whole = self.parser.parse(mended)
             tree = whole if torn_pieces(whole.root_node) < torn_pieces(tree.root_node) else tree
         return tree
 
@@ -90,7 +93,7 @@ def grammar(language: str) -> Grammar:
     loaded = Language(getattr(importlib.import_module(module), function)())
     files = [_QUERIES / f"{name}.scm" for name in (*_ADDS_TO.get(language, ()), language)]
     query = Query(loaded, "\n".join(file.read_text(encoding="ascii") for file in files))
-    return Grammar(Parser(loaded), query, _BLANKS.get(language), conditional=language == "csharp")
+    return Grammar(Parser(loaded), query, _BLANKS.get(language), _MENDS.get(language))
 
 
 def _blank(match: re.Match[bytes]) -> bytes:

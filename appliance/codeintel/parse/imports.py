@@ -17,6 +17,7 @@ _QUOTED = re.compile(r"""["'`<]([^"'`<>\n]{1,300})["'`>]""")
 _REQUIRE = re.compile(r"""(?:^|[=\s])require(?:_relative)?\s*\(?\s*["'`]([^"'`\n]{1,300})["'`]""")
 _REQUIRED_AS = re.compile(r"^\s*(?:local\s+)?(\w+)\s*=")
 _REQUIRED_NAMES = re.compile(r"^\s*\{([^{}]*)\}\s*=")
+_REQUIRED_BY_NAME = re.compile(r"^import\s+(?:type\s+)?(\w+)\s*=\s*require\b")  # TypeScript's own
 _BLANKS = re.compile(r"\s+")
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
 
@@ -72,6 +73,9 @@ def _javascript(statement: str, line: int) -> Iterator[Import]:
     if match is None:
         return
     module = match[1]
+    if required := _REQUIRED_BY_NAME.match(statement):
+        yield Import(module, line, (), required[1])
+        return
     clause = _BLANKS.sub(" ", statement[: match.start()])
     clause = re.sub(r"^(?:import|export)\s*(?:type\s+)?|\s*from\s*$", "", clause).strip()
     braces = re.search(r"\{([^{}]*)\}", clause)

@@ -12,6 +12,7 @@ from appliance.mcp.tools.asked import read, subject_of
 from appliance.services import Services
 
 _MOST_DEFINITIONS: Final = 5
+_MOST_TOGETHER: Final = 5
 _HINT: Final = "Go on with next_cursor, or narrow it: a more exact name (Class.method), fewer repos."
 
 
@@ -78,6 +79,8 @@ async def impact(services: Services, given: Mapping[str, object], progress: Prog
         return results.Reach(
             definitions=_some(response.definitions),
             tests=response.tests,
+            unresolved=response.unresolved,
+            together=[found.companion(each) for each in response.together[:_MOST_TOGETHER]],
             reached=[found.reached(each) for each in reached],
             **rest,
             **found.base(response, used=[each.span.repo_name for each in reached], more=more),

@@ -118,7 +118,10 @@ def settle(services: Services) -> None:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Yield the appliance: `depot` is one commit ahead of its index, `other` is not."""
     root = tmp_path_factory.mktemp("agents")
-    depot = make_repo(root, files(), name="depot")
+    depot = make_repo(root, {"store/shelf.py": "", "README.md": ""}, name="depot")
+    for text in ("\n", "\n\n"):
+        commit(depot, {"store/shelf.py": text, "README.md": text})
+    commit(depot, files())
     other = make_repo(root, {"README.md": "# Other\n", "other.py": "def elsewhere():\n    return 2\n"}, name="other")
     chat = HeldChat()
     with closing(make_services(root / "data", chat=chat)) as services:

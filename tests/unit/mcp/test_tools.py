@@ -58,7 +58,7 @@ def size(result: CallToolResult) -> int:
 def dated(result: CallToolResult) -> CallToolResult | None:
     """Return *result* if every repository could be asked, in the short time that an answer gives it, how far it is."""
     index = found_in(result)["index"]
-    return result if all(each["behind"] is not None for each in index) else None  # type: ignore[attr-defined]
+    return result if all(None not in (each["behind"], each["dirty"]) for each in index) else None  # type: ignore[attr-defined]
 
 
 def walk(served: Served, tool: str, items: str, **given: object) -> list[dict[str, object]]:
@@ -115,6 +115,7 @@ def test_an_answer_says_the_same_in_both_forms_and_of_which_state_it_speaks(serv
     indexed = {each["repo"]: each for each in found["index"]}  # type: ignore[attr-defined]
     depot = indexed["depot"]
     assert (depot["commit"], depot["generation"], depot["behind"]) == (info.commit, info.id, 1)
+    assert depot["dirty"], "nothing was checked out since the first commit"
     assert info.commit[:12] in text
     assert info.id in text
     assert "1 behind" in text
@@ -146,6 +147,16 @@ def test_a_long_file_comes_in_pages_that_make_it_whole(served: Served) -> None:
     assert text == "\n".join(f"line {number} of the long file" for number in range(11, 3_001))
     assert len(pages) > 3
     assert pages[1]["start_line"] == int(str(pages[0]["end_line"])) + 1
+
+
+def test_an_impact_says_what_git_changed_too_and_how_much_could_not_be_told(served: Served) -> None:
+    result = call(served, "impact", name="label_of")
+    found = found_in(result)
+    (other,) = found["together"]  # type: ignore[misc]
+    assert (other["path"], other["times"] >= 2) == ("README.md", True)  # type: ignore[index]
+    assert f"changed with it {other['times']} of {other['commits']} times: README.md" in text_of(result)  # type: ignore[index]
+    assert 0 <= found["unresolved"] < 1  # type: ignore[operator]
+    assert f"{found['unresolved']:.0%} of all calls could not be told" in text_of(result)
 
 
 def test_search_results_and_outlines_come_in_pages_too(served: Served) -> None:

@@ -39,3 +39,5 @@
 
 (import_statement) @import
 (export_statement source: (string)) @import
+(variable_declarator value: (call_expression function: (identifier) arguments: (arguments . (string)))) @import.require
+(expression_statement (call_expression function: (identifier) arguments: (arguments . (string)))) @import.require

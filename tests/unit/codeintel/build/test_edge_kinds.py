@@ -187,6 +187,11 @@ const plain = require("./plain")
 setTimeout(run)
 exports.given = [plain.LIMIT, run]
 """,
+    "src/old.cts": """\
+import shapes = require("./shapes")
+const { Base } = require("./prices")
+require("./plain")
+""",
     "test/cart.test.ts": """\
 import { add } from "../src/cart"
 import { Price } from "../src/prices"
@@ -213,6 +218,10 @@ TYPESCRIPT_EDGES = {
     "imports 1 src/index.ts -> src/prices.ts:Price",
     "imports 1 src/index.ts -> src/prices.ts",
     "imports 2 src/index.ts -> src/shapes.ts",
+    "imports 1 src/old.cts -> src/shapes.ts",
+    "imports 2 src/old.cts -> src/prices.ts",
+    "imports 2 src/old.cts -> src/prices.ts:Base",
+    "imports 3 src/old.cts -> src/plain.js",
     "references 2 src/plain.js:run -> src/plain.js:LIMIT",
     "references 3 src/plain.js -> src/plain.js:run",
     "references 3 src/plain.js -> src/plain.js:LIMIT",

@@ -112,6 +112,14 @@ def test_what_a_type_inherits_from_is_found(path: str, source: str, expected: se
             {("fs", (), "fs"), ("q", ("x",), ""), ("q", ("y",), "z"), ("side", (), "")},
         ),
         ("a.ts", 'import type { A } from "a";\n', {("a", ("A",), "")}),
+        *(
+            (
+                name,
+                'import f = require("fs");\nconst {x, y: z} = require("q");\nrequire("side");\nimport local = A.B;\n',
+                {("fs", (), "f"), ("q", ("x",), ""), ("q", ("y",), "z"), ("side", (), "")},
+            )
+            for name in ("a.ts", "a.tsx", "a.cts")
+        ),
         ("a.go", 'package p\nimport (\n "fmt"\n al "a/b"\n)\n', {("fmt", (), ""), ("a/b", (), "al")}),
         (
             "a.rs",
@@ -238,6 +246,17 @@ def test_other_text_is_cut_by_lines() -> None:
 
 def test_broken_source_still_gives_what_can_be_read() -> None:
     assert "good" in names(parsed("a.py", "def bad(a:\n    return a\n\ndef good():\n    pass\n"))
+
+
+def test_kotlin_classes_on_a_line_each_are_all_found() -> None:
+    """Its grammar asks for an end of the statement before each of these braces, and from the second on gives up."""
+    source = (
+        "package a\nopen class B { open fun go() {} }\nclass C(val b: B) : B() { override fun go() { b.go() } }\n"
+        'sealed class E { object X : E()\n data class Y(val n: Int) : E() { fun z() = "${ n }" } }\nfun f() = B()\n'
+    )
+    found = parsed("a.kt", source)
+    assert [symbol.qualname for symbol in found.symbols] == ["B", "B.go", "C", "C.go", "E", "E.X", "E.Y", "E.Y.z", "f"]
+    assert found.torn == 0
 
 
 @pytest.mark.parametrize(
