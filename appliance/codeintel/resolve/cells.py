@@ -12,7 +12,7 @@ MOST: Final = 48  # things that something can be; more tell nobody anything
 _DEEPEST: Final = 60  # things that are worked out from one another at a time; the next round goes on from there
 _STALE: Final = 1  # the states of what is remembered: what it was worked out from has changed
 _FIXED: Final = 2  # and nothing can change it
-_FEW: Final = 50_000  # sets that are not worth a look at which of them are still held
+_FEW: Final = 50_000  # things that are not worth a look at which of them are still held
 _GROWN: Final = 1.2  # how many more there are before that is looked at anew
 
 
@@ -23,6 +23,7 @@ class Cells:
     worked out again when it is next asked for, and a task that has read it is due in the next round.
 
     Every key has a number, and all that is known of it stands at that place of a few columns: there are millions of them.
+    Most hold one thing: that stands there by itself, for a set of one takes as much as fifty numbers.
     """
 
     def __init__(self, most: int = MOST, *, terms: int = 0) -> None:
@@ -31,7 +32,7 @@ class Cells:
         self.round = 0
         self._terms = terms
         self._numbers: dict[Hashable, int] = {}  # of all other keys
-        self._held: list[Values | None] = [None] * terms
+        self._held: list[Values | Value | None] = [None] * terms
         self._state = bytearray(terms)
         self._last = array("i", bytes(4 * terms))  # where in the two columns below the last one stands that has read it
         self._readers = array("i", [0])
@@ -39,24 +40,25 @@ class Cells:
         self._free = 0
         self._active: dict[int, bool] = {}  # what is being worked out, and whether it has read something stale
         self._reader: int | None = None  # a task t is -1 - t here
+        self._has_read = False  # whether that has read anything that can change
         self._put_off: dict[int, Callable[[], Values]] = {}
         self._due: set[int] = set()
-        self._one: dict[Values, Values] = {}  # of all that are equal: most hold one thing, and the same ones
-        self._parts: dict[Value, Value] = {}  # what these hold, each once in its turn
+        self._one: dict[Values, Values] = {}  # of all sets that are equal
+        self._parts: dict[Value, Value] = {}  # what is held, each once in its turn
         self._kept = _FEW
 
     def read(self, key: Hashable) -> Values:
         """Return what the cell *key* holds."""
         number = self._number(key)
         self._note(number)
-        return self._held[number] or NOTHING
+        return self._now(number)
 
     def add(self, key: Hashable, values: Values) -> None:
         """Put *values* into the cell *key*."""
         number = self._number(key)
-        held = self._held[number] or NOTHING
+        held = self._now(number)
         if len(held) < self._most and not values <= held:
-            self._held[number] = self._shared(self._bounded(held | values))
+            self._keep(number, self._bounded(held | values))
             self._outdate(number)
 
     def known(self, number: int) -> Values | None:
@@ -65,15 +67,16 @@ class Cells:
         if found is None:
             return None
         state = self._state[number]
-        if not state and number not in self._active:
+        if state != _FIXED:
+            if state or number in self._active:
+                return None
             self._note(number)
-            return found
-        return found if state == _FIXED else None
+        return found if isinstance(found, frozenset) else frozenset((found,))
 
     def fix(self, term: int, values: Values) -> Values:
         """Let *term* be just these *values* for ever, and return them."""
         self._state[term] = _FIXED
-        self._held[term] = values = self._shared(values)
+        self._keep(term, values)
         return values
 
     def recall(self, key: Hashable, work_out: Callable[[], Values], *, grows: bool = True) -> Values:
@@ -83,7 +86,20 @@ class Cells:
         """
         number = self._number(key)
         found = self.known(number)
-        return self._recalled(number, work_out, grows=grows) if found is None else found
+        return self.renew(number, work_out, grows=grows) if found is None else found
+
+    def renew(self, number: int, work_out: Callable[[], Values], *, grows: bool = True) -> Values:
+        """Do what `recall` does for the key of this *number*, of which nothing is known that still holds."""
+        before = self._now(number)
+        if number in self._active or len(self._active) > _DEEPEST:
+            self._note(number)
+            if number not in self._active:
+                self._put_off[number] = work_out
+            return before
+        values = self._worked_out(number, work_out, before, grows=grows)
+        if self._state[number] != _FIXED:
+            self._note(number)
+        return values
 
     def watch(self, task: int, work: Callable[[], None]) -> None:
         """Do *work*; *task* is due again once something that it read has grown."""
@@ -97,9 +113,9 @@ class Cells:
         put_off, self._put_off = self._put_off, {}
         for number, work_out in put_off.items():
             if self.known(number) is None:
-                self._recalled(number, work_out, grows=True)
+                self.renew(number, work_out)
         due, self._due = self._due, set()
-        if len(self._one) > _GROWN * self._kept:
+        if len(self._parts) > _GROWN * self._kept:
             self.forget()
         return due
 
@@ -114,39 +130,33 @@ class Cells:
             self._last.append(0)
         return number
 
-    def _recalled(self, number: int, work_out: Callable[[], Values], *, grows: bool) -> Values:
-        before = self._held[number] or NOTHING
-        if number in self._active or len(self._active) > _DEEPEST:
-            self._note(number)
-            if number not in self._active:
-                self._put_off[number] = work_out
-            return before
-        values = self._worked_out(number, work_out, before, grows=grows)
-        self._note(number)
-        return values
-
     def _worked_out(self, number: int, work_out: Callable[[], Values], before: Values, *, grows: bool) -> Values:
         outer, self._reader = self._reader, number
+        had_read, self._has_read = self._has_read, False
         self._active[number] = False
         self._state[number] = 0
         try:
             values = work_out()
         finally:
             self._reader = outer
+            has_read, self._has_read = self._has_read, had_read
             has_read_stale = self._active.pop(number)
         if grows:
             values = before if len(before) >= self._most else self._bounded(values | before)
-        self._held[number] = values = self._shared(values)
+        self._keep(number, values)
         if values != before:
             self._outdate(number)  # whoever has read it meanwhile, because it depends on itself
         if has_read_stale:
             self._state[number] = _STALE
+        elif not has_read:
+            self._state[number] = _FIXED
         return values
 
     def _note(self, number: int) -> None:
         reader = self._reader
         if reader is None:
             return
+        self._has_read = True
         last = self._last[number]
         if self._readers[last] != reader or not last:
             self._last[number] = self._place(reader, last)
@@ -187,19 +197,36 @@ class Cells:
                     self._state[reader] = _STALE
                     waiting.append(reader)
 
-    def _shared(self, values: Values) -> Values:
+    def _now(self, number: int) -> Values:
+        """Return what stands at *number*."""
+        held = self._held[number]
+        return NOTHING if held is None else held if isinstance(held, frozenset) else frozenset((held,))
+
+    def _keep(self, number: int, values: Values) -> None:
+        """Let *values* stand at *number*."""
+        part = self._parts.setdefault
+        if len(values) == 1:
+            (value,) = values
+            self._held[number] = part(value, value)
+            return
         one = self._one.get(values)
         if one is None:
-            part = self._parts.setdefault
             one = frozenset({part(value, value): None for value in values})
             self._one[one] = one
-        return one
+        self._held[number] = one
 
     def forget(self) -> None:
         """Forget the sets that nothing holds any more."""
-        self._one = {values: values for values in self._held if values is not None}
-        self._parts = {value: value for values in self._one for value in values}
-        self._kept = len(self._one)
+        self._one, self._parts = {}, {}  # before their successors are made
+        part = self._parts.setdefault
+        for held in self._held:
+            if isinstance(held, frozenset):
+                self._one[held] = held
+                for value in held:
+                    part(value, value)
+            elif held is not None:
+                part(held, held)
+        self._kept = len(self._parts)
 
     def _bounded(self, values: Values) -> Values:
         if len(values) <= self._most:

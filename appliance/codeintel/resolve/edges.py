@@ -1,7 +1,7 @@
 """What comes out: each call with its place, how it is known and how surely, and what could not be told."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from appliance.codeintel.flow import RECEIVER, SETTER, UNKNOWN, Op, Site, SiteKind, Term
@@ -70,37 +70,31 @@ class Edges:
     def of(self, file: int) -> Iterator[Edge | Unresolved]:
         """Yield every call in *file*, once for each place and target, and after that what is read of properties."""
         first = self._values.first_scope[file]
-        for number, site in enumerate(self._solver.flows[file].sites):
-            found = self._targets(self._solver.functions(file, number))
-            targets = dict.fromkeys(each for each in found if site.kind != "get" or each[0] is not None)
-            handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, number)) if each not in targets)
-            yield from self._known(file, site, targets, self._how(file, site))
-            yield from self._known(file, site, handed, "value")
-            silent = self._is_silent(file, number) or self._values.converts(file, site)
-            if not targets and not handed and site.kind == "call" and not silent:
+        for site in self._solver.flows[file].sites:
+            called = list(self._solver.functions(file, site))
+            found = self._targets(called)
+            targets = dict.fromkeys(found if site.kind != "get" else (each for each in found if each[0] is not None))
+            handed = dict.fromkeys(each for each in self._targets(self._solver.handed(file, site)) if each not in targets)
+            if targets:
+                yield from self._known(file, site, targets, self._how(file, site))
+            if handed:
+                yield from self._known(file, site, handed, "value")
+            elif not targets and site.kind == "call" and not self._is_silent(called, file, site):
                 yield from self._unknown(file, first + site.scope, site)
         yield from self._read(file)
 
-    def _is_silent(self, file: int, number: int) -> bool:
-        """Return whether a site calls what has no code of its own: what makes an interface, or what nobody wrote."""
-        called = list(self._solver.functions(file, number))
+    def _is_silent(self, called: Sequence[Value], file: int, site: Site) -> bool:
+        """Return whether *site* calls what has no code of its own: what makes an interface, or what nobody wrote."""
+        if self._values.converts(file, site):
+            return True
         marks = [self._values.scope(each.scope).marks for each in called if isinstance(each, Class | Function)]
         return bool(called) and all({"interface", "implicit"} & set(each) for each in marks) and len(marks) == len(called)
 
     def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
-        inside = Counter(target is not None for target, _ in targets)[True]
-        sure = _SURE[how] / _shared(inside)
+        sure = round(_SURE[how] / _shared(sum(target is not None for target, _ in targets)), 2)
+        caller = self._values.first_scope[file] + site.scope
         for target, external in targets:
-            yield Edge(
-                file,
-                self._values.first_scope[file] + site.scope,
-                target,
-                external,
-                site.kind,
-                site.line,
-                how,
-                round(sure, 2),
-            )
+            yield Edge(file, caller, target, external, site.kind, site.line, how, sure)
 
     def _how(self, file: int, site: Site) -> How:
         if site.kind in {"iter", "with", "raise", "implied"}:

@@ -1,5 +1,6 @@
 """What terms can be, given what is known so far of parameters, attributes and items."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import ClassVar, Final
@@ -48,7 +49,9 @@ class Evaluator:
         self.first_term = [0, *accumulate(len(flow.terms) for flow in flows)]
         self.first_scope = [0, *accumulate(len(flow.scopes) for flow in flows)]
         self.scope_file = [file for file, flow in enumerate(flows) for _ in flow.scopes]
-        self.cells = Cells(self.most, terms=self.first_term[-1])
+        params = (len(scope.params) for flow in flows for scope in flow.scopes)
+        self._first_param = array("i", accumulate(params, initial=self.first_term[-1]))  # counted on from the terms
+        self.cells = Cells(self.most, terms=self._first_param[-1])
         self._bringers: dict[tuple[int, str], int | None] = {}
         self._stored = _stored(flows)
         self.classes = Classes(self)
@@ -75,7 +78,11 @@ class Evaluator:
         one = self.flows[file].terms[term]
         if one.op in _PLAIN:
             return self.cells.fix(number, self._plain(file, one, number))
-        return self.cells.recall(number, lambda: self._evaluate(file, one), grows=one.op != Op.ELSE or self.keeps_else)
+        return self.cells.renew(number, lambda: self._evaluate(file, one), grows=one.op != Op.ELSE or self.keeps_else)
+
+    def param_key(self, scope: int, place: int) -> int:
+        """Return the key of what calls hand over to a parameter."""
+        return self._first_param[scope] + place
 
     def stored(self, kind: str, scope: int, name: str) -> Values:
         """Return what was stored as *name* on instances ("attribute") or on the class or module itself ("static")."""
@@ -200,7 +207,7 @@ class Evaluator:
         param = one.params[place]
         if param.star:
             return NOTHING
-        found = self.cells.read(("param", scope, place)) | self.of(file, param.default) | self.of(file, param.type)
+        found = self.cells.read(self.param_key(scope, place)) | self.of(file, param.default) | self.of(file, param.type)
         if place == 0 and (owner := self.owner(scope)) is not None:
             on_class = "classmethod" in one.marks or one.name in _ON_CLASS
             found |= {Class(owner) if on_class else Instance(owner)}

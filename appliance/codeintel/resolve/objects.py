@@ -134,4 +134,4 @@ class Objects(TypedEvaluator):
             if each != function and (received or not on):
                 values = self._taken_by(each, 0 if on else place + received)
                 if values:
-                    self.cells.add(("param", function.scope, place), values)
+                    self.cells.add(self.param_key(function.scope, place), values)

@@ -124,15 +124,14 @@ class Solver:
     def _pass(self, scope: int, self_: Value | None, arguments: Arguments) -> None:
         params = self.values.scope(scope).params
         for place, values in bound(Function(scope, self_), arguments, params).items() if params else ():
-            self.values.cells.add(("param", scope, place), values)
+            self.values.cells.add(self.values.param_key(scope, place), values)
 
-    def functions(self, file: int, number: int) -> Iterator[Value]:
-        """Yield what a site calls."""
-        yield from self._called(file, self.flows[file].sites[number])
+    def functions(self, file: int, site: Site) -> Iterator[Value]:
+        """Return what *site* calls, one by one."""
+        return self._called(file, site)
 
-    def handed(self, file: int, number: int) -> Iterator[Value]:
-        """Yield what the builtin functions that a site calls call in their turn."""
-        site = self.flows[file].sites[number]
+    def handed(self, file: int, site: Site) -> Iterator[Value]:
+        """Yield what the builtin functions that *site* calls call in their turn."""
         if site.kind == "call":
             yield from (each for each, _ in self.values.calls.onward(file, site, self.values.of(file, site.function)))
 

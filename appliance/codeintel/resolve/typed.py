@@ -217,7 +217,7 @@ class TypedEvaluator(Evaluator):
         if param.name == RECEIVER:
             owners = self.owners(scope)
             return frozenset(map(Instance, owners)) or self.of(file, param.type)
-        return self.cells.read(("param", scope, place)) | self.of(file, param.type) | self.of(file, param.default)
+        return self.cells.read(self.param_key(scope, place)) | self.of(file, param.type) | self.of(file, param.default)
 
     def owners(self, scope: int) -> tuple[int, ...]:
         """Return the types that the function *scope* is a method of: several where what it adds to has several meanings."""

@@ -1,6 +1,6 @@
 """Rounds over call sites and stores where types are declared: what is learnt is which functions are handed around."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from appliance.codeintel.flow import RECEIVER, UNKNOWN, Flow, Site
@@ -72,7 +72,7 @@ class TypedSolver(Solver):
             if param.name == RECEIVER and place == 0:
                 continue
             declared = self._typed.of(file, param.type) if param.type else NOTHING
-            self._learn(("param", scope, place), values, declared, is_declared=param.type != UNKNOWN)
+            self._learn(self._typed.param_key(scope, place), values, declared, is_declared=param.type != UNKNOWN)
         if params and params[-1].star:
             taken = len(params) - 1 - (params[0].name == RECEIVER)
             rest = arguments[taken:]
@@ -82,7 +82,7 @@ class TypedSolver(Solver):
             self._typed.calls.fill(held, single)
             self._typed.calls.refill(held, whole)
 
-    def _learn(self, cell: tuple[str, int, int | str], values: Values, declared: Values, *, is_declared: bool) -> None:
+    def _learn(self, cell: Hashable, values: Values, declared: Values, *, is_declared: bool) -> None:
         """Let *cell* hold *values*; if there is a type that says what it holds, those alone that say more."""
         functional = not is_declared or self._typed.can_be_function(declared)
         kept = frozenset(e for e in values if functional and self._typed.keeps(e)) if is_declared else values

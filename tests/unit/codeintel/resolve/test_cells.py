@@ -88,19 +88,22 @@ def _ignore(_: Values) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_recalled_is_what_would_be_worked_out_afresh(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - no secret
-    cells = Cells(most=1_000, terms=12)
-    of = {term: chance.sample(range(term), min(term, 3)) for term in range(12)}  # what each is made of
+    cells, leaf = Cells(most=1_000, terms=13), 12  # which reads nothing that can change
+    of = {term: [*chance.sample(range(term), min(term, 3)), leaf] for term in range(12)}  # what each is made of
+    of[leaf] = []
     put: dict[str, Values] = {}
 
     def work_out(term: int) -> Values:
-        return NOTHING.union(cells.read(f"cell {term % 4}"), *(ask(each) for each in of[term]))
+        own = values("leaf") if term == leaf else cells.read(f"cell {term % 4}")
+        return own.union(*(ask(each) for each in of[term]))
 
     def ask(term: int) -> Values:
         known = cells.known(term)
         return cells.recall(term, lambda: work_out(term)) if known is None else known
 
     def afresh(term: int) -> Values:
-        return put.get(f"cell {term % 4}", NOTHING).union(*(afresh(each) for each in of[term]))
+        own = values("leaf") if term == leaf else put.get(f"cell {term % 4}", NOTHING)
+        return own.union(*(afresh(each) for each in of[term]))
 
     for number in range(20):
         key = f"cell {chance.randrange(4)}"
@@ -119,6 +122,24 @@ def test_a_term_that_is_fixed_is_read_by_nobody_in_particular() -> None:
     assert cells.known(1) == values("x")
     assert cells.known(0) is None
     assert cells.due() == set()
+
+
+def test_what_was_worked_out_from_what_cannot_change_is_read_by_nobody_either() -> None:
+    """Most of what a repository says is so: nothing is remembered of who has read it, and it is worked out once."""
+    cells, times = Cells(terms=3), []
+
+    def work_out() -> Values:
+        times.append(1)
+        return values("x").union(cells.known(0) or NOTHING)
+
+    cells.fix(0, values("y"))
+    for task in range(9):
+        cells.watch(task, lambda: _ignore(cells.recall(1, lambda: cells.recall("key", work_out))))
+        cells.add("a", values(f"n{task}"))
+        assert cells.due() == set()
+    assert cells.known(1) == values("x", "y")
+    assert len(times) == 1
+    assert len(cells._readers) == 1
 
 
 def test_sets_that_nothing_holds_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
