@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from typing import cast
 
 import pytest
 from mcp_types import CallToolResult
@@ -152,9 +153,10 @@ def test_a_long_file_comes_in_pages_that_make_it_whole(served: Served) -> None:
 def test_an_impact_says_what_git_changed_too_and_how_much_could_not_be_told(served: Served) -> None:
     result = call(served, "impact", name="label_of")
     found = found_in(result)
-    (other,) = found["together"]  # type: ignore[misc]
-    assert (other["path"], other["times"] >= 2) == ("README.md", True)  # type: ignore[index]
-    assert f"changed with it {other['times']} of {other['commits']} times: README.md" in text_of(result)  # type: ignore[index]
+    (other,) = cast("list[dict[str, int | str]]", found["together"])
+    assert other["path"] == "README.md"
+    assert int(other["times"]) >= 2
+    assert f"changed with it {other['times']} of {other['commits']} times: README.md" in text_of(result)
     assert 0 <= found["unresolved"] < 1  # type: ignore[operator]
     assert f"{found['unresolved']:.0%} of all calls could not be told" in text_of(result)
 
