@@ -112,14 +112,17 @@ def test_a_citation_opens_exactly_the_cited_lines(seen: Watched) -> None:
     assert hot.locator("code").all_inner_texts() == lines
 
 
-def test_a_repository_of_another_project_is_asked_in_its_own_and_says_how_far_behind_it_is(
+def test_a_repository_of_another_project_and_a_branch_of_it_are_asked_and_say_how_far_behind_they_are(
     seen: Watched, tmp_path: Path
 ) -> None:
     source = make_repo(tmp_path, {"keys.py": "def derive_key():\n    return 1\n"}, name="vault")
+    commit(source, {"next.py": "def roll_key():\n    return 2\n"}, branch="next")
     own = {"origin": seen.site.url}
     assert seen.page.request.post(f"{seen.site.url}/api/v1/projects", data={"name": "lab"}, headers=own).ok
     added = seen.page.request.post(
-        f"{seen.site.url}/api/v1/repos", data={"path": str(source), "project": "lab"}, headers=own
+        f"{seen.site.url}/api/v1/repos",
+        data={"path": str(source), "project": "lab", "settings": {"branches": ["next"]}},
+        headers=own,
     ).json()
     seen.open(f"/repos/{added['id']}")
     seen.page.locator(".facts").wait_for()
@@ -134,7 +137,13 @@ def test_a_repository_of_another_project_is_asked_in_its_own_and_says_how_far_be
         seen.page.get_by_label("Question").fill("Where is derive_key defined?")
         seen.page.keyboard.press("Enter")
         expect(seen.page.locator("#e1")).to_contain_text("keys.py")
-        expect(seen.page.locator(".strip")).to_contain_text("1 commit behind")
+        expect(seen.page.locator(".strip")).to_contain_text("1 commit behind, changes that no commit has")
+    seen.open("/ask")
+    seen.page.get_by_label("in", exact=True).select_option(label="vault at next")
+    seen.page.get_by_label("Question").fill("Where is roll_key defined?")
+    seen.page.keyboard.press("Enter")
+    expect(seen.page.locator("#e1")).to_contain_text("next.py")
+    expect(seen.page.locator(".strip")).to_contain_text("vault at next")
 
 
 def test_a_search_that_fails_says_why_in_the_place_of_its_results(seen: Watched) -> None:
