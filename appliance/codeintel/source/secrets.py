@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import re2
 
-SECRETS_VERSION: Final = 2
+SECRETS_VERSION: Final = 3
 """Raise it when other secrets are found: whatever was kept of files with secrets is made anew."""
 
 _STAR: Final = b"*"
@@ -68,6 +68,12 @@ _NAMED: Final = (
     ),
     (_QUOTED, _LOGIN),
     (
+        _QUOTED,
+        rb"\bvariable\s{1,4}\"[\w-]{0,60}"
+        + _WORD
+        + rb"[\w-]{0,40}\"\s{0,4}\{[^{}]{0,400}\bdefault\s{0,4}=\s{0,4}\"([^\"\s]{6,})\"",
+    ),
+    (
         _BARE,
         rb"(?m:^)\s{0,40}(?:export\s|-\s|ENV\s|ARG\s)?[\w.-]{0,40}"
         + _NAME
@@ -83,6 +89,11 @@ _NAMED: Final = (
     ("package-token", rb"_authToken\s?=\s?([\w-]{16,})"),
 )
 _BEGIN: Final = rb"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-[0-9]:"
+# A manifest of Kubernetes that is a secret, and in it the blocks of values: in the first form they are base64.
+_MANIFEST: Final = rb"(?m:^)kind:\s{1,4}[\"']?Secret[\"']?[ \t]{0,4}\r?(?m:$)"
+_BLOCK: Final = rb"(?m:^)(?:data|(stringData)):[ \t]{0,4}\r?\n((?:(?:[ \t]+[^\n]*)?\r?\n)*(?:[ \t]+[^\n]*)?)"
+_CODED: Final = rb"(?m:^)[ \t]+(?:[\"']?[\w.-]+[\"']?:[ \t]+)?[\"']?([A-Za-z0-9+/]{4,}={0,2})[\"']?[ \t]*\r?(?m:$)"
+_PLAIN: Final = rb"(?m:^)[ \t]+[\"']?[\w.-]+[\"']?:[ \t]+[\"']?([^\s\"'|>&*#][^\s\"']{3,})[\"']?[ \t]*\r?(?m:$)"
 _PLACEHOLDER: Final = re.compile(
     rb"[*.x_#-]+|[<{$%@].*|.*(?:\$\{|\{\{|%\().*|(?:your|my|the|some|test|dummy|fake|example|sample|change|insert|redacted|none|null"
     rb"|true|false|placeholder|todo)(?:[-_. ].*)?|.*(?:example|placeholder|changeme|change-me|your[-_]|xxxx|\.\.\.).*"
@@ -151,7 +162,7 @@ def masked(content: bytes) -> tuple[bytes, tuple[Secret, ...]]:
 def _masked(content: bytes) -> tuple[bytes, tuple[Secret, ...]]:
     if _ANY.search(content) is None:  # nearly always: one pass instead of nine
         return content, ()
-    spans = _merged(sorted([*_formed(content), *_named(content), *_keys(content)]))
+    spans = _merged(sorted([*_formed(content), *_named(content), *_keys(content), *_manifests(content)]))
     if not spans:
         return content, ()
     pieces, secrets, at, line = list[bytes](), list[Secret](), 0, 1
@@ -222,6 +233,18 @@ def _keys(content: bytes) -> Iterator[_Span]:
             yield _Span(start, at, "private-key")
 
 
+def _manifests(content: bytes) -> Iterator[_Span]:
+    """Yield the values of each manifest that says that it is a secret."""
+    at = 0
+    for text in re.split(rb"(?m)^(?=---)", content):
+        for block in _EACH_BLOCK.finditer(text) if _IS_MANIFEST.search(text) else ():
+            start, end = block.span(2)
+            for found in (_IS_CODED if block[1] is None else _IS_PLAIN).finditer(text, start, end):
+                if not _PLACEHOLDER.fullmatch(found[1]):
+                    yield _Span(at + found.start(1), at + found.end(1), "kubernetes-secret")
+        at += len(text)
+
+
 def _merged(spans: list[_Span]) -> list[_Span]:
     merged: list[_Span] = []
     for span in spans:
@@ -253,6 +276,12 @@ _EACH_FORM: Final = tuple((kind, _compiled(form)) for kind, form in _FORMS)
 _FORM: Final = _compiled(b"|".join(b"(?:%s)" % form for _, form in _FORMS))
 _EACH_NAMED: Final = tuple((kind, _compiled(form)) for kind, form in _NAMED)
 _KEY: Final = _compiled(_BEGIN)
-_ANY: Final = _compiled(b"|".join(b"(?:%s)" % _loose(form) for form in [*(form for _, form in (*_FORMS, *_NAMED)), _BEGIN]))
+_ANY: Final = _compiled(
+    b"|".join(b"(?:%s)" % _loose(form) for form in [*(form for _, form in (*_FORMS, *_NAMED)), _BEGIN, _MANIFEST])
+)
+_IS_MANIFEST: Final = _compiled(_MANIFEST)
+_EACH_BLOCK: Final = _compiled(_BLOCK)
+_IS_CODED: Final = _compiled(_CODED)
+_IS_PLAIN: Final = _compiled(_PLAIN)
 _KEY_LINE: Final = _compiled(rb"[A-Za-z0-9+/]{24}")
 _KEY_BODY: Final = _compiled(rb"(?:[\s\"'+,\\A-Za-z0-9/=:.-]*\n)*[\s\"'+,\\A-Za-z0-9/=]*")

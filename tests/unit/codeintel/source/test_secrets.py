@@ -61,6 +61,7 @@ def test_a_planted_secret_is_masked_character_by_character(secret: str) -> None:
         (f'request.setHeader("Authorization", "Bearer {letters(32)}")', "authorization"),
         (f"Server=db;User Id=app;Password={letters(11)};", "connection-string"),
         (f"Password={letters(11)};Server=db", "connection-string"),
+        (f'variable "db_password" {{ default = "{letters(16)}" }}', "password-or-token"),
         (pem(), "private-key"),
         (pem(kind="OPENSSH PRIVATE KEY"), "private-key"),
         ('key = "' + pem().replace("\n", "\\n") + '"', "private-key"),
@@ -105,10 +106,35 @@ def test_each_kind_of_secret_is_found_in_its_line(text: str, kind: str) -> None:
         "ENV TOKEN_PATH /var/run/secrets/token2",
         'headers["Authorization"] = "Bearer " + token',
         "TOKEN_TYPE = 'application/x-www-form-urlencoded'",
+        'variable "db_password" {\n  type = string\n  sensitive = true\n}\nvariable "region" {\n  default = "eu-west-1a"\n}',
+        'variable "secret_path" {\n  default = "prod/database/main"\n}',
+        "kind: ConfigMap\ndata:\n  color: YWRtaW4tdXNlcg==\n",
+        "kind: SealedSecret\nspec:\n  data:\n    user: YWRtaW4tdXNlcg==\n",
+        "kind: Secret\nmetadata:\n  name: database\ndata:\n  one: {{ .Values.one }}\n  two: <base64>\n---\na: YWJj",
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert masked(text.encode()) == (text.encode(), ())
+
+
+def test_the_values_of_a_manifest_of_secrets_are_masked_whatever_their_names() -> None:
+    """They are base64, which looks like nothing; what stands around them, and in the manifest behind, is to be read."""
+    head = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: abcdefgh\n"
+    coded = "data:\n  user: dXNlcg==\n  'a.b': \"aHVudGVyMi05ZjhB\"\n\n  block: |\n    LS0tLS1CRUdJTiBD\n    LS0t\n"
+    plain = "stringData:\n  user: admin\n  from: ${USER}\n"
+    rest = "type: Opaque\n---\nkind: ConfigMap\ndata:\n  user: dXNlcg==\n"
+    for end in ("\n", "\r\n"):
+        text = (head + coded + plain + rest).replace("\n", end).encode()
+        shown, secrets = masked(text)
+        assert [(secret.line, secret.kind) for secret in secrets] == [
+            (line, "kubernetes-secret") for line in (6, 7, 10, 11, 13)
+        ]
+        lines = dict(enumerate(shown.decode().split(end), start=1))
+        assert lines[6] == "  user: ********"
+        assert lines[7] == "  'a.b': \"****************\""
+        assert lines[13] == "  user: *****"
+        assert shown.endswith(rest.replace("\n", end).encode())
+        assert len(shown) == len(text)
 
 
 def test_lines_and_columns_stay_what_they_are() -> None:
@@ -188,7 +214,17 @@ def test_a_private_key_is_known_by_what_it_begins_with() -> None:
 
 def test_a_hostile_file_takes_no_longer_than_its_size_allows() -> None:
     start = time.process_time()
-    for piece in ("-----BEGIN PRIVATE KEY-----\n", "password=", "a://:", "eyJ" * 20 + ".", "AKIA", "xoxb-" * 3, "token: "):
+    for piece in (
+        "-----BEGIN PRIVATE KEY-----\n",
+        "password=",
+        "a://:",
+        "eyJ" * 20 + ".",
+        "AKIA",
+        "xoxb-" * 3,
+        "token: ",
+        "kind: Secret\n",
+        "kind: Secret\ndata:\n  a: YWJj\n---\n",
+    ):
         masked((piece * (400_000 // len(piece))).encode())
     masked(b"password='q7w8e9r0t1y2';" * 80_000)  # all on one line
     assert time.process_time() - start < 10
