@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,7 @@ class Alike:
 
     place: int
     score: float
-    blobs: set[BlobId] = field(default_factory=set)
+    blobs: set[BlobId]
 
 
 def distinct(gathered: Gathered) -> list[Alike]:
@@ -39,10 +39,11 @@ def distinct(gathered: Gathered) -> list[Alike]:
         key = chunks.keys[place]
         group = exact.get(key) or near.group(place)
         if group is None:
-            group = Alike(place, score)
+            group = exact[key] = Alike(place, score, {key[0]})
             kept.append(group)
             near.add(place, group)
-        elif chunks.remoteness(place) < chunks.remoteness(group.place):
+            continue
+        if chunks.remoteness(place) < chunks.remoteness(group.place):
             group.place = place
         exact[key] = group
         group.blobs.add(key[0])
@@ -68,16 +69,17 @@ class _Chunks:
         self._gathered = gathered
         self.parts: list[int] = gathered.part.tolist()
         self.files = [0] * len(self.parts)
+        self.names = [""] * len(self.parts)  # of files
         self.keys = [(BlobId(""), 0, 0)] * len(self.parts)
         for number, part in enumerate(gathered.parts):
             self._fill(part.generation, np.flatnonzero(gathered.part == number))
 
     def _fill(self, generation: Generation, places: npt.NDArray[np.int64]) -> None:
-        chunks, blobs = self._gathered.signals.ids[places], generation.files.blobs
+        chunks, blobs, paths = self._gathered.signals.ids[places], generation.files.blobs, generation.files.paths
         files = generation.chunk_file[chunks].tolist()
         starts, ends = generation.chunk_start[chunks].tolist(), generation.chunk_end[chunks].tolist()
         for place, file, start, end in zip(places.tolist(), files, starts, ends, strict=True):
-            self.files[place] = file
+            self.files[place], self.names[place] = file, paths[file].rpartition("/")[2]
             self.keys[place] = (blobs[file], start, end)
 
     def generation(self, place: int) -> Generation:
@@ -86,9 +88,6 @@ class _Chunks:
     def remoteness(self, place: int) -> int:
         """Return how far from being worked on the file of a candidate is."""
         return remoteness_of(self.generation(place), self.files[place])
-
-    def name(self, place: int) -> str:
-        return self.generation(place).files.paths[self.files[place]].rpartition("/")[2]
 
     def said(self, place: int) -> Lines:
         generation, (_, start, end) = self.generation(place), self.keys[place]
@@ -145,11 +144,11 @@ def _shared(gathered: Gathered, chunks: _Chunks) -> list[list[object]]:
     """Return for each candidate which traits it has in common with others: the name of its file, and its latent cosine."""
     near = np.rint(gathered.signals.latent.astype(np.float64) / _NEAR).tolist()
     latent = gathered.signals.latent.tolist()
-    names = [chunks.name(place) for place in range(len(latent))]
     words = [(part, each) if cosine else None for part, each, cosine in zip(chunks.parts, near, latent, strict=True)]
-    often: Counter[object] = Counter(names)
-    often.update(filter(None, words))
-    return [[trait for trait in pair if trait is not None and often[trait] > 1] for pair in zip(names, words, strict=True)]
+    often: Counter[object] = Counter(chunks.names)
+    often.update(words)
+    often[None] = 0
+    return [[trait for trait in pair if often[trait] > 1] for pair in zip(chunks.names, words, strict=True)]
 
 
 def _directions(gathered: Gathered, part: int) -> tuple[npt.NDArray[np.float32], list[bool]] | None:

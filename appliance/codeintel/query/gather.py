@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,11 @@ from appliance.codeintel.query.rank import Ranking, rank
 from appliance.codeintel.query.signals import Floats, Signals, collect, joined
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generation import Generation
-from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.generations import Generations, Lag
 from appliance.errors import EngineUnavailable, StoreCorrupt
 
 _REMEMBERED = 256  # query vectors: paging through results, and asking again, embeds once
+_T = TypeVar("_T")
 _WORDS_ALONE = "results rest on words alone."
 
 
@@ -56,6 +58,11 @@ class _Vector:
         return self.values if fits else None
 
 
+def steps(times: Sequence[float], *names: str) -> dict[str, float]:
+    """Return milliseconds by step: *names* of those between the *times* taken."""
+    return {name: round((after - before) * 1000, 3) for name, before, after in zip(names, times, times[1:], strict=False)}
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """Seconds that a search waits for what it can do without."""
@@ -74,31 +81,38 @@ class Gatherer:
         self._patience = patience
         self._vectors: OrderedDict[tuple[str, str], Floats] = OrderedDict()
 
-    async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
-        """Return the ranked candidates for *query* in *scope*; raise `NotFound` when nothing of it is indexed."""
-        times = [self._clock.monotonic()]
-        parts, warnings = await asyncio.to_thread(parts_for, query, scope, self._generations)
-        asked = lags(parts, self._generations)
+    async def gather(self, query: ParsedQuery, *, scope: Scope, then: Callable[[Gathered], _T]) -> _T:
+        """Return what *then* makes of the ranked candidates for *query* in *scope*, in the thread that found them.
+
+        Raise `NotFound` when nothing of it is indexed.
+        """
+        if self._embedder is None:  # one thread can do it all: there is nothing to wait for
+            return await asyncio.to_thread(lambda: then(self._ranked(query, self._open(query, scope), None, [])))
+        opened = await asyncio.to_thread(self._open, query, scope)
+        vector, unembedded = await self._embed(query, opened.parts)
+        lacking = [*_unfilled(opened.parts), *unembedded]
+        return await asyncio.to_thread(lambda: then(self._ranked(query, opened, vector, lacking)))
+
+    def _open(self, query: ParsedQuery, scope: Scope) -> "_Opened":
+        start = self._clock.monotonic()
+        parts, warnings = parts_for(query, scope, self._generations)
+        return _Opened(parts, warnings, lags(parts, self._generations), start, self._clock.monotonic())
+
+    def _ranked(self, query: ParsedQuery, opened: "_Opened", vector: _Vector | None, lacking: Sequence[str]) -> Gathered:
+        times = [opened.start, opened.end, self._clock.monotonic()]
+        found = _candidates(query, opened.parts, vector, self._clock)
         times.append(self._clock.monotonic())
-        vector, unembedded = await self._embed(query, parts)
+        parts = dated(opened.parts, opened.asked, within=self._patience.behind)
         times.append(self._clock.monotonic())
-        found = await asyncio.to_thread(_candidates, query, parts, vector, self._clock)
-        times.append(self._clock.monotonic())
-        parts = await asyncio.to_thread(dated, parts, asked, within=self._patience.behind)
-        times.append(self._clock.monotonic())
-        steps = ("open_ms", "embed_ms", "rank_ms", "freshness_ms")
-        timings = {
-            step: round((after - before) * 1000, 3) for step, before, after in zip(steps, times, times[1:], strict=False)
-        }
         return Gathered(
             query=query,
             parts=tuple(parts),
             signals=found.signals,
             part=found.part,
             ranking=found.ranking,
-            warnings=(*warnings, *found.warnings, *staleness(parts)),
-            vector_warnings=() if self._embedder is None else (*_unfilled(parts), *unembedded),
-            timings=timings,
+            warnings=(*opened.warnings, *found.warnings, *staleness(parts)),
+            vector_warnings=tuple(lacking),
+            timings=steps(times, "open_ms", "embed_ms", "rank_ms", "freshness_ms"),
         )
 
     async def _embed(self, query: ParsedQuery, parts: Sequence[Part]) -> tuple[_Vector | None, list[str]]:
@@ -125,6 +139,17 @@ class Gatherer:
         if len(self._vectors) > _REMEMBERED:
             self._vectors.popitem(last=False)
         return _Vector(model, values), warnings
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What is to be searched, and when it began and ended to be opened."""
+
+    parts: list[Part]
+    warnings: list[str]
+    asked: list[Lag]
+    start: float
+    end: float
 
 
 @dataclass(frozen=True, slots=True)

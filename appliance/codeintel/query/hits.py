@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from appliance.codeintel.citations import Texts, excerpt, guessed, verify_places
-from appliance.codeintel.parse.tokens import query_tokens
+from appliance.codeintel.parse.tokens import query_tokens, tokenize
 from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.parts import MOST_PLACES, Part, copies, place_in, whereabouts
@@ -166,9 +166,9 @@ class _Told:
             yield f"defines {asked.qualname}"
         if signals.stem[place] >= _NAMED_AFTER:
             yield "the file is called so"
-        there = set(query_tokens(text))
+        there = f" {tokenize(text)} "
         words = self._words[chunk.part.generation]
-        found = [word.text for word in words if not there.isdisjoint(word.tokens)][:_MOST_WORDS]
+        found = [word.text for word in words if any(f" {token} " in there for token in word.tokens)][:_MOST_WORDS]
         if found:
             yield f"words: {', '.join(found)}"
         meaning = float(signals.dense[place])

@@ -22,40 +22,39 @@ def named(generation: Generation, query: ParsedQuery, ids: npt.NDArray[np.int64]
 
     Types at the top level count in full, functions and methods less, everything else least.
     """
-    defined = [generation.chunk_defines_ids(int(chunk))[:_MOST] for chunk in ids]
+    defined = generation.chunks_define_ids(ids, most=_MOST)
     heads = generation.symbols.heads(dict.fromkeys(each for some in defined for each in some))
     asked = _Asked(query.tokens)
     worth = {number: asked.worth(head) for number, head in heads.items()}
     return np.array([max((worth[each] for each in some), default=0.0) for some in defined], dtype=np.float32)
 
 
-class _Asked:
-    """The words of one query, and which words of names they stand for."""
+class _Asked(dict[str, bool]):
+    """Which words of names the words of one query stand for, worked out once for each."""
 
     def __init__(self, tokens: tuple[str, ...]) -> None:
+        super().__init__()
         self._exact = frozenset(tokens)
-        self._stems = tuple({token[: max(_SHORTEST, len(token) - 1)] for token in tokens if len(token) >= _SHORTEST})
-        self._known: dict[str, bool] = {}
+        self._stems = tuple(_stem(token) for token in tokens if len(token) >= _SHORTEST)
+        self._starts = frozenset(token[:end] for token in tokens for end in range(_SHORTEST, len(token) + 1))
 
     def worth(self, head: Head) -> float:
         """Return what the name in *head* is worth; one matching word is worth less than two."""
         words = _words(head.name)
-        met = sum(map(self._has, words))
-        if not met:
-            return 0.0
-        return met / len(words) * min(1.0, met / 2 + 0.25) * _weight(head)
+        met = sum(map(self.__getitem__, words))
+        return met / len(words) * min(1.0, met / 2 + 0.25) * _weight(head) if met else 0.0
 
-    def _has(self, word: str) -> bool:
-        known = self._known.get(word)
-        if known is None:
-            known = self._known[word] = word in self._exact or self._related(word)
-        return known
+    def __missing__(self, word: str) -> bool:
+        has = word in self._exact or (
+            len(word) >= _SHORTEST and (word.startswith(self._stems) or _stem(word) in self._starts)
+        )
+        self[word] = has
+        return has
 
-    def _related(self, word: str) -> bool:
-        if len(word) < _SHORTEST:
-            return False
-        stem = word[: max(_SHORTEST, len(word) - 1)]
-        return any(word.startswith(other) for other in self._stems) or any(token.startswith(stem) for token in self._exact)
+
+def _stem(word: str) -> str:
+    """Return what another form of *word* begins with too."""
+    return word[: max(_SHORTEST, len(word) - 1)]
 
 
 @functools.lru_cache(maxsize=_MOST_NAMES)

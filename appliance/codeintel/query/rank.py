@@ -43,6 +43,9 @@ class Weights:
 
 
 DEFAULT = Weights()
+_TEST, _EXAMPLE, _DOC = int(FileFlags.TEST), int(FileFlags.EXAMPLE), int(FileFlags.DOC)  # a flag is slow to ask for
+_FOREIGN = int(FileFlags.VENDORED | FileFlags.GENERATED)
+_LEGACY, _INTERNAL, _HEADER = int(FileFlags.LEGACY), int(FileFlags.INTERNAL), int(FileFlags.HEADER)
 _COHERENT = 4  # chunks of a file that speak for it together
 
 
@@ -109,8 +112,10 @@ def _rules(scores: Floats, signals: Signals, query: ParsedQuery, weights: Weight
     defines = weights.defines_symbol * _meant(signals, weights) if symbol else weights.defines_prose * signals.defines
     stem = weights.stem_symbol if symbol else weights.stem
     result = scores + top * (stem * signals.stem + defines)
+    there = int(np.bitwise_or.reduce(signals.flags))
     for flag, factor in _lowered(weights, symbol=symbol):
-        result = np.where(signals.flags & flag, result * factor, result)
+        if there & flag:
+            result = np.where(signals.flags & flag, result * factor, result)
     return result.astype(np.float32)
 
 
@@ -122,15 +127,15 @@ def _meant(signals: Signals, weights: Weights) -> Floats:
     return meant
 
 
-def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[FileFlags, float]]:
-    yield FileFlags.TEST, weights.test
-    yield FileFlags.EXAMPLE, weights.example
-    yield FileFlags.DOC, weights.doc
-    yield FileFlags.VENDORED | FileFlags.GENERATED, weights.foreign
-    yield FileFlags.LEGACY, weights.legacy
+def _lowered(weights: Weights, *, symbol: bool) -> Iterator[tuple[int, float]]:
+    yield _TEST, weights.test
+    yield _EXAMPLE, weights.example
+    yield _DOC, weights.doc
+    yield _FOREIGN, weights.foreign
+    yield _LEGACY, weights.legacy
     if not symbol:
-        yield FileFlags.INTERNAL, weights.internal
-        yield FileFlags.HEADER, weights.header
+        yield _INTERNAL, weights.internal
+        yield _HEADER, weights.header
 
 
 def _saturated(scores: Floats, files: npt.NDArray[np.int64], factor: float) -> Ranking:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.filters import parts_for
-from appliance.codeintel.query.gather import Gathered, Gatherer, Patience
+from appliance.codeintel.query.gather import Gathered, Gatherer, Patience, steps
 from appliance.codeintel.query.hits import page_of
 from appliance.codeintel.query.listing import Listed, listed
 from appliance.codeintel.query.listing import page_of as page_of_lines
@@ -43,12 +43,19 @@ class Searcher:
             raise InvalidInput(f"A page has 1 to {MOST_HITS} hits and starts at 0 or later.", limit=limit, offset=offset)
         parsed = parse(query)
         if parsed.lists_lines:
-            return await self._lines(query, parsed, scope, limit=limit, offset=offset)
+            return await asyncio.to_thread(self._lines, query, parsed, scope, limit=limit, offset=offset)
+        return await self._gatherer.gather(
+            parsed, scope=scope, then=lambda gathered: self._ranked(query, gathered, limit=limit, offset=offset)
+        )
+
+    async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
+        """Return the ranked candidates for *query*, without their text; raise as `search` does."""
+        return await self._gatherer.gather(query, scope=scope, then=lambda gathered: gathered)
+
+    def _ranked(self, query: str, gathered: Gathered, *, limit: int, offset: int) -> SearchResponse:
         start = self._clock.monotonic()
-        gathered = await self.gather(parsed, scope=scope)
-        middle = self._clock.monotonic()
-        page = await asyncio.to_thread(page_of, gathered, self._generations, limit=limit, offset=offset)
-        end = self._clock.monotonic()
+        page = page_of(gathered, self._generations, limit=limit, offset=offset)
+        timings = gathered.timings | steps((start, self._clock.monotonic()), "text_ms")
         return SearchResponse(
             query=query,
             hits=page.hits,
@@ -57,25 +64,21 @@ class Searcher:
             signals=gathered.signals.used,
             freshness=tuple(part.freshness for part in gathered.parts),
             warnings=(*gathered.warnings, *gathered.vector_warnings, *page.warnings),
-            timings=gathered.timings
-            | {"text_ms": round((end - middle) * 1000, 3), "total_ms": round((end - start) * 1000, 3)},
+            timings=timings | {"total_ms": round(sum(timings.values()), 3)},
         )
 
-    async def gather(self, query: ParsedQuery, *, scope: Scope) -> Gathered:
-        """Return the ranked candidates for *query*, without their text; raise as `search` does."""
-        return await self._gatherer.gather(query, scope=scope)
-
-    async def _lines(self, query: str, parsed: ParsedQuery, scope: Scope, *, limit: int, offset: int) -> SearchResponse:
+    def _lines(self, query: str, parsed: ParsedQuery, scope: Scope, *, limit: int, offset: int) -> SearchResponse:
         times = [self._clock.monotonic()]
-        parts, warnings = await asyncio.to_thread(parts_for, parsed, scope, self._generations)
+        parts, warnings = parts_for(parsed, scope, self._generations)
         asked = lags(parts, self._generations)
         times.append(self._clock.monotonic())
-        found = await asyncio.to_thread(self._list, parsed, parts)
+        found = self._list(parsed, parts)
         times.append(self._clock.monotonic())
-        page = await asyncio.to_thread(page_of_lines, found, parts, self._generations, limit=limit, offset=offset)
+        page = page_of_lines(found, parts, self._generations, limit=limit, offset=offset)
         times.append(self._clock.monotonic())
-        parts = await asyncio.to_thread(dated, parts, asked, within=self._patience.behind)
+        parts = dated(parts, asked, within=self._patience.behind)
         times.append(self._clock.monotonic())
+        timings = steps(times, "open_ms", "find_ms", "text_ms", "freshness_ms")
         return SearchResponse(
             query=query,
             hits=page.hits,
@@ -84,7 +87,7 @@ class Searcher:
             signals=("text",),
             freshness=tuple(part.freshness for part in parts),
             warnings=(*warnings, *found.warnings, *staleness(parts), *page.warnings),
-            timings=_steps(times, "open_ms", "find_ms", "text_ms", "freshness_ms"),
+            timings=timings | {"total_ms": round(sum(timings.values()), 3)},
         )
 
     def _list(self, query: ParsedQuery, parts: list[Part]) -> Listed:
@@ -97,9 +100,3 @@ class Searcher:
         while len(self._listed) > _LISTED:
             self._listed.popitem(last=False)
         return found
-
-
-def _steps(times: list[float], *names: str) -> dict[str, float]:
-    """Return milliseconds by step, from the moment before the first to that after the last, and of all together."""
-    each = {name: round((after - before) * 1000, 3) for name, before, after in zip(names, times, times[1:], strict=False)}
-    return each | {"total_ms": round((times[-1] - times[0]) * 1000, 3)}

@@ -15,7 +15,7 @@ from appliance.codeintel.query.querylang import ParsedQuery, dotted, last_name
 from appliance.codeintel.results import Signal
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.matrix import VectorMatrix
-from appliance.codeintel.store.symbols import SymbolRow
+from appliance.codeintel.store.symbols import Defined, SymbolRow
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -226,16 +226,17 @@ def _definitions(generation: Generation, query: ParsedQuery) -> dict[int, float]
     return found
 
 
-def _rows(generation: Generation, name: str) -> list[tuple[SymbolRow, float]]:
+def _rows(generation: Generation, name: str) -> list[tuple[SymbolRow | Defined, float]]:
     qualified, last = dotted(name), last_name(name)
-    rows = generation.symbols.qualified(qualified) if qualified != last else []
+    rows: list[SymbolRow | Defined] = [*generation.symbols.qualified(qualified)] if qualified != last else []
     worth = 1.0 if rows else _PART_OF_NAME if qualified != last else 1.0
-    rows = rows or [row for sigil in _SIGILS for row in generation.symbols.named(sigil + last)]
-    rows.sort(key=lambda row: (int(generation.files.flags[row.file]) != 0, row.parent.count("."), row.id))
+    rows = rows or [row for sigil in _SIGILS for row in generation.symbols.defined(sigil + last)]
+    flagged = generation.files.flags != 0
+    rows.sort(key=lambda row: (bool(flagged[row.file]), row.parent.count("."), row.id))
     return [(row, worth * _fit(row, qualified, last)) for row in rows[:_MOST_DEFINITIONS]]
 
 
-def _fit(row: SymbolRow, qualified: str, last: str) -> float:
+def _fit(row: SymbolRow | Defined, qualified: str, last: str) -> float:
     case = 1.0 if row.name == last else _WITH_SIGIL if row.name[1:] == last else _OTHER_CASE
     inner = _INNER if row.parent and qualified == last else 1.0
     return case * inner * _KINDS.get(row.kind, 1.0)

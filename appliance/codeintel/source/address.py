@@ -1,5 +1,6 @@
 """Where a repository is: a path of this machine, or an address that an administrator gave. No other is ever contacted."""
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ _PATH: Final = r"[^\x00-\x20\x7f\\?#]{1,2000}"
 _URL: Final = re.compile(rf"(?P<scheme>ssh|https?)://{_USER}{_HOST}(?::(?P<port>[0-9]{{1,5}}))?/(?!/){_PATH}")
 _SCP: Final = re.compile(rf"{_USER}{_HOST}:(?!/?/)(?!-){_PATH}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_REMEMBERED: Final = 1_000  # addresses: each search reads some
 _LOCAL: Final = frozenset({"", "localhost"})
 
 
@@ -40,6 +42,7 @@ class Remote:
 Address = Path | Remote
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def address_of(text: str) -> Address:
     """Return what *text* names: a path, ``file://…``, ``ssh://…``, ``user@host:path``, ``https://…`` or ``http://…``.
 

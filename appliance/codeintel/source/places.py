@@ -55,7 +55,7 @@ class Places:
         """
         found: dict[str, BlobId | None] = dict.fromkeys(paths)
         root = self._root(commit)
-        ways = [] if root is None else [(path, root, os.fsencode(path).split(b"/")) for path in found]
+        ways = [] if root is None else [(path, root, path.encode("utf-8", "surrogateescape").split(b"/")) for path in found]
         unread: list[str] = []
         depth = 0
         while ways:

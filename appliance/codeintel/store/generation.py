@@ -218,6 +218,14 @@ class Generation:
                 others.setdefault(blob, [known]).append(number)
         return first, others
 
+    def chunks_define_ids(self, chunks: npt.NDArray[np.int64], *, most: int) -> list[list[int]]:
+        """Return for each of *chunks* the first *most* of its `chunk_defines_ids`."""
+        starts = self._chunks.defines_start[chunks]
+        ends = np.minimum(starts + most, self._chunks.defines_start[chunks + 1])
+        defines = self._chunks.defines
+        bounds = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [defines[start:end].tolist() if start < end else [] for start, end in bounds]
+
     def vector_key(self, file: int) -> str:
         """Return what the vectors of the chunks of *file* are stored under: the same for every copy of its blob."""
         return vector_key(self.files.blobs[file], self.files.hints[file], self.info, secret=file in self._open_files)

@@ -18,10 +18,9 @@ _MOST_NEAR = 20_000
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
 _MARKS_ALIKE = 16  # statements of as many marks are compiled once
-_COLUMNS = (
-    "SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc,"
-    " coalesce((SELECT p.qualname FROM symbols p WHERE p.id = s.parent), '') FROM symbols s "
-)
+_PARENT = "coalesce((SELECT p.qualname FROM symbols p WHERE p.id = s.parent), '') FROM symbols s "
+_COLUMNS = f"SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc, {_PARENT}"
+_FEW_COLUMNS = f"SELECT s.id, s.file, s.name, s.kind, s.start_line, {_PARENT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,17 @@ class Head(NamedTuple):
     qualname: str
     kind: str
     inner: bool
+
+
+class Defined(NamedTuple):
+    """Where a definition stands, and as much of it as tells a better from a worse one of the same name."""
+
+    id: int
+    file: int
+    name: str
+    kind: str
+    start_line: int
+    parent: str
 
 
 class Gone:
@@ -82,6 +92,17 @@ class SymbolTable:
         plain = _storable(name)
         exact = self._select("WHERE s.folded = ? AND s.name = ?", (plain.casefold(), plain), limit)
         return exact or self._select("WHERE s.folded = ?", (plain.casefold(),), limit)
+
+    def defined(self, name: str, *, limit: int = _MOST_ROWS) -> list[Defined]:
+        """Return little of each of the definitions that `named` returns, in the order of ids, in less time."""
+        plain = _storable(name)
+        with self._db.read() as conn:
+            values: tuple[object, ...] = (plain.casefold(), plain, limit)
+            rows = conn.execute(f"{_FEW_COLUMNS}WHERE s.folded = ? AND s.name = ? ORDER BY s.id LIMIT ?", values).fetchall()
+            if not rows:
+                values = (plain.casefold(), limit)
+                rows = conn.execute(f"{_FEW_COLUMNS}WHERE s.folded = ? ORDER BY s.id LIMIT ?", values).fetchall()
+        return [Defined(*row) for row in rows]
 
     def qualified(self, suffix: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
         """Return the definitions whose qualified name is *suffix* or ends in ``.suffix``, like "Client.stream"."""

@@ -8,7 +8,7 @@ import mmap
 import struct
 import threading
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -31,7 +31,7 @@ Numbers = npt.NDArray[np.int64]
 _NAME: Final = "text-"  # then a number: files of one generation go on counting
 _BLOCK: Final = 32_768  # bytes of text: smaller blocks tell more apart, larger ones pack better
 _LEVEL: Final = 3
-_HELD: Final = 1_024  # blocks that stay unpacked: 32 MB
+_HELD: Final = 2_048  # blocks that stay unpacked: 64 MB, which is the text of over a million lines
 _CHECK_EVERY: Final = 256  # texts
 _LENGTH: Final = struct.Struct("<Q")
 _ALIGNED: Final = 8
@@ -163,6 +163,7 @@ class _Part:
         self._token = object()
         numbers = (np.frombuffer(each, dtype=np.int64) for each in (table.texts, table.blocks, table.packed, table.before))
         self._texts, self._blocks, self._at, self._before = numbers
+        self._begins, self._starts = memoryview(table.texts).cast("q"), memoryview(table.blocks).cast("q")  # one by one
         count = len(self._before)
         if not len(self._texts) == len(self.blobs) + 1 or not len(self._blocks) == len(self._at) == count + 1:
             raise StoreCorrupt(f"The text in {path} is not whole.", remedy=_REMEDY, path=str(path))
@@ -200,12 +201,13 @@ class _Part:
                 yield text, line
 
     def between(self, text: int, first: int, last: int) -> list[str]:
-        begins, ends = (int(place) for place in self._texts[text : text + 2])
-        start = int(np.searchsorted(self._blocks, begins, side="right")) - 1
-        after = int(np.searchsorted(self._blocks, ends, side="left"))
-        block = max((each for each in range(start + 1, after) if self._before[each] < first), default=start)
+        begins, ends = self._begins[text], self._begins[text + 1]
+        start, after = bisect_right(self._starts, begins) - 1, bisect_left(self._starts, ends)
+        block = start
+        while block + 1 < after and self._before[block + 1] < first:
+            block += 1
         skipped = first - 1 - (int(self._before[block]) if block > start else 0)
-        held = self._block(block)[max(0, begins - int(self._blocks[block])) :]
+        held = self._block(block)[max(0, begins - self._starts[block]) :]
         wanted = skipped + last - first + 1
         while block + 1 < after and held.count(b"\n") < wanted:
             block += 1
