@@ -2,6 +2,9 @@
 
 Each folder is watched by itself and none through a link: what a repository links to is not its own. Where the system gives
 no more watches, or a folder cannot be watched, its repository is looked at now and then instead, and says so.
+
+An index of a plain folder looks at what was seen to change alone. The system may lose what it should tell: once the edits
+pause, all of the folder is looked through, and indexed so if that finds more.
 """
 
 import os
@@ -25,6 +28,7 @@ from appliance.errors import ApplianceError
 from appliance.ids import RepoId
 from appliance.looking import ask_for, moved
 from appliance.services import Services
+from appliance.sightings import Sightings
 
 _log = log.get("watching")
 
@@ -35,6 +39,7 @@ _DEBOUNCE_MS: Final = 2_000  # for which an unbroken row of changes is gathered 
 _TURN_MS: Final = 500
 _IDLE_S: Final = 2.0  # between two looks at the settings while nothing is watched
 _POLL_S: Final = 30.0
+_PAUSE_S: Final = 5.0  # without an edit, after which what was indexed by sightings alone is looked through
 _REPLAN_S: Final = 300.0  # what could not be watched may be there by then, a folder be a git repository
 _RELEASE_S: Final = 1.0  # the watches of one try are given back behind it
 _REFS: Final = frozenset({"HEAD", "packed-refs"})
@@ -47,6 +52,7 @@ class Plan:
     folders: dict[str, set[RepoId]] = field(default_factory=dict)
     refs: frozenset[str] = frozenset()  # those of them in which only refs count
     polled: dict[RepoId, str] = field(default_factory=dict)
+    blind: dict[RepoId, frozenset[str]] = field(default_factory=dict)  # of a plain folder: what of it is not watched
 
     def without_the_largest(self, reason: str) -> "Plan":
         """Return the plan in which the repository with the most folders is only looked at now and then, for *reason*."""
@@ -56,7 +62,11 @@ class Plan:
                 sizes[repo] += 1
         largest = max(sizes, key=lambda repo: sizes[repo])
         folders = {folder: repos - {largest} for folder, repos in self.folders.items() if repos != {largest}}
-        return Plan(folders, self.refs, self.polled | {largest: reason})
+        return Plan(folders, self.refs, self.polled | {largest: reason}, self.blind)
+
+    def covers(self, other: "Plan") -> bool:
+        """Return whether every folder is watched that *other* has of repositories that are watched."""
+        return all(folder in self.folders for folder, repos in other.folders.items() if not repos <= self.polled.keys())
 
 
 class Watcher:
@@ -65,15 +75,19 @@ class Watcher:
     def __init__(
         self,
         services: Services,
+        sightings: Sightings,
         *,
         most_folders: int = MOST_FOLDERS,
         poll_seconds: float = _POLL_S,
         replan_seconds: float = _REPLAN_S,
+        pause_seconds: float = _PAUSE_S,
     ) -> None:
         self._services = services
+        self._sightings = sightings
         self._most_folders = most_folders
         self._poll_seconds = poll_seconds
         self._replan_seconds = replan_seconds
+        self._pause_seconds = pause_seconds
         self._polled_at = float("-inf")
         self._changed: set[RepoId] = set()
 
@@ -95,17 +109,20 @@ class Watcher:
                 plan.polled[repo.id] = "now and then: it is one file"
                 continue
             try:
-                folders, of_refs = _folders(repo.source)
+                folders, blind = _folders(repo.source)
             except (ApplianceError, OSError, UnicodeError) as exc:
                 plan.polled[repo.id] = f"now and then: {exc}"
                 continue
             if len(plan.folders) + len(folders) > self._most_folders:
                 plan.polled[repo.id] = f"now and then: more than {self._most_folders:,} folders would have to be watched"
                 continue
-            refs |= set(folders) if of_refs else set()
+            if blind is None:
+                refs |= set(folders)
+            else:
+                plan.blind[repo.id] = blind
             for folder in folders:
                 plan.folders.setdefault(folder, set()).add(repo.id)
-        return Plan(plan.folders, frozenset(refs), plan.polled)
+        return Plan(plan.folders, frozenset(refs), plan.polled, plan.blind)
 
     def _wanted(self) -> list[Repo]:
         return [repo for repo in self._services.registry.repos() if repo.settings.watch]
@@ -125,6 +142,8 @@ class Watcher:
                 stop.wait(_RELEASE_S)
             else:
                 return
+            finally:
+                self._sightings.end()
 
     def _follow(self, plan: Plan, stop: threading.Event) -> None:
         wanted = {repo.id: repo.settings for repo in self._wanted()}
@@ -134,14 +153,18 @@ class Watcher:
                 begun = True
                 self._note(plan)
                 self._look(set(wanted))
+                if not plan.covers(self.plan()):
+                    return  # a folder came before its parent was watched
             paths = [path for _, path in changes]
-            self._changed |= _repos_of(plan, paths)
+            self._saw(plan, paths)
             if any(path in plan.folders or _is_folder(path) for path in paths):
                 return  # a folder came or went: its repositories are looked at once the new one is watched
             self._ask()
             if time.monotonic() - self._polled_at >= self._poll_seconds:
                 self._polled_at = time.monotonic()
                 self._look(set(plan.polled))
+            if unconfirmed := self._sightings.unconfirmed(quiet=self._pause_seconds):
+                self._look(unconfirmed)
             if time.monotonic() - began >= self._replan_seconds:
                 return
             if wanted != {repo.id: repo.settings for repo in self._wanted()}:
@@ -173,10 +196,20 @@ class Watcher:
             if how != repo.watched:
                 self._services.registry.watched(repo.id, how)
                 _log.info("watching.repo", repo=repo.id, how=how or "not any more")
+            if repo.id in watched and repo.id in plan.blind:
+                self._sightings.begin(repo.id, root=str(repo.source), blind=plan.blind[repo.id])
+
+    def _saw(self, plan: Plan, paths: list[str]) -> None:
+        for path in paths:
+            repos = _repos_of(plan, path)
+            self._changed |= repos
+            for repo in repos:
+                self._sightings.saw(repo, path)
 
     def _look(self, repos: set[RepoId]) -> None:
         for repo in self._services.registry.repos():
             if repo.id in repos and not repo.error and moved(self._services, repo):
+                self._sightings.doubt(repo.id)
                 self._changed.add(repo.id)
         self._ask()
 
@@ -186,39 +219,39 @@ class Watcher:
         self._changed = {repo for repo in self._changed & known if not ask_for(self._services, repo)}
 
 
-def _folders(source: Path) -> tuple[list[str], bool]:
-    """Return the folders to watch of the repository at *source*, and whether only refs count in them."""
+def _folders(source: Path) -> tuple[list[str], frozenset[str] | None]:
+    """Return the folders to watch of the repository at *source*, and those in it that are not; None: only refs count."""
     directory = view.find(source)
     if directory is None:
-        return list(_walk(source)), False
-    return [*dict.fromkeys(map(str, (directory.own, directory.common))), *_walk(directory.common / "refs")], True
+        blind: list[str] = []
+        return list(_walk(source, blind)), frozenset(blind)
+    return [*dict.fromkeys(map(str, (directory.own, directory.common))), *_walk(directory.common / "refs", [])], None
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Yield *root* and every folder in it, but for those of other people's code and nested repositories."""
+def _walk(root: Path, blind: list[str]) -> Iterator[str]:
+    """Yield *root* and every folder in it, but for other people's code and nested repositories: these go to *blind*."""
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
         folder.encode()  # a name that is no text could not be told to the watcher
         try:
             with os.scandir(folder) as entries:
-                inner = [
-                    entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and not is_foreign(entry.name)
-                ]
+                inner = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
         except (FileNotFoundError, PermissionError):  # gone meanwhile, or left out of the index as well
+            blind.append(folder)
             continue
         yield folder
-        waiting += [path for path in inner if not os.path.lexists(f"{path}/.git")]
+        for entry in inner:
+            is_own = not is_foreign(entry.name) and not os.path.lexists(f"{entry.path}/.git")
+            (waiting if is_own else blind).append(entry.path)
 
 
-def _repos_of(plan: Plan, paths: list[str]) -> set[RepoId]:
-    found: set[RepoId] = set()
-    for path in paths:
-        folder, name = os.path.split(path)
-        if folder in plan.refs and (name.endswith(".lock") or (name not in _REFS and "/refs" not in folder)):
-            continue
-        found |= plan.folders.get(folder, set()) | plan.folders.get(path, set())
-    return found
+def _repos_of(plan: Plan, path: str) -> set[RepoId]:
+    """Return whose folder or refs *path* is in."""
+    folder, name = os.path.split(path)
+    if folder in plan.refs and (name.endswith(".lock") or (name not in _REFS and "/refs" not in folder)):
+        return set()
+    return plan.folders.get(folder, set()) | plan.folders.get(path, set())
 
 
 def _is_folder(name: str) -> bool:

@@ -28,6 +28,7 @@ from appliance.jobs.queue import Job
 from appliance.jobs.worker import Handler, JobContext, Worker
 from appliance.reconciling import declared, reconcile
 from appliance.services import Services
+from appliance.sightings import Sightings
 from appliance.timetable import Timetable
 from appliance.watching import Watcher
 
@@ -42,8 +43,8 @@ _ENGINE_WAIT_S: Final = 600.0
 _ENGINE_POLL_S: Final = 1.0
 
 
-def job_handlers(services: Services) -> Mapping[str, Handler]:
-    """Return what works on each kind of job."""
+def job_handlers(services: Services, sightings: Sightings) -> Mapping[str, Handler]:
+    """Return what works on each kind of job; an index of a watched folder looks at what is in *sightings* alone."""
     limits = services.settings.index
     indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     graphs = GraphBuilder(services.registry, paths=services.paths, limits=limits)
@@ -52,8 +53,8 @@ def job_handlers(services: Services) -> Mapping[str, Handler]:
 
     def index(context: JobContext) -> None:
         repo = RepoId(context.job.payload["repo"])
-        with _patiently():
-            indexer.index(repo, progress=context.progress, check=context.check)
+        with _patiently(), sightings.handed(repo) as hint:
+            indexer.index(repo, progress=context.progress, check=context.check, hint=hint)
         _follow(services, repo)
         if renewal.is_due(repo):
             services.jobs.enqueue("renew", key=repo, payload={"repo": repo})
@@ -144,19 +145,20 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
         services.jobs.enqueue("tidy", key=project)
 
 
-def worker_of(services: Services) -> Worker:
+def worker_of(services: Services, sightings: Sightings) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
     lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"), *[("fetch",)] * _FETCHES)
-    return Worker(services.jobs, job_handlers(services), name=WORKER, clock=services.clock, lanes=lanes)
+    return Worker(services.jobs, job_handlers(services, sightings), name=WORKER, clock=services.clock, lanes=lanes)
 
 
 def work(services: Services, stop: threading.Event) -> None:
     """Work on jobs until *stop* is set, and ask for what is missing, at once and every few minutes."""
     reconcile(services, "declared", declared(services))
+    sightings = Sightings(services.clock)
     keepers = [
         threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True),
         threading.Thread(target=Timetable(services).keep, args=(stop,), name="timetable", daemon=True),
-        threading.Thread(target=Watcher(services).keep, args=(stop,), name="watcher", daemon=True),
+        threading.Thread(target=Watcher(services, sightings).keep, args=(stop,), name="watcher", daemon=True),
     ]
     if services.settings.repos_from is not None:
         intake = Intake(services, services.settings.repos_from)
@@ -164,7 +166,7 @@ def work(services: Services, stop: threading.Event) -> None:
     for keeper in keepers:
         keeper.start()
     try:
-        worker_of(services).run(stop)
+        worker_of(services, sightings).run(stop)
     finally:
         stop.set()
         for keeper in keepers:

@@ -16,6 +16,7 @@ from appliance.codeintel.query.search import Searcher
 from appliance.config import load
 from appliance.server import create_app
 from appliance.services import CLI_KEY, Services, build
+from appliance.sightings import Sightings
 from appliance.worker import worker_of
 
 Client = TestClient[Litestar]
@@ -59,10 +60,10 @@ def serving(services: Services, *, key: str | None = "local") -> Iterator[Client
 
 
 @contextmanager
-def working(services: Services) -> Iterator[None]:
+def working(services: Services, sightings: Sightings | None = None) -> Iterator[None]:
     """Run a worker on the jobs of *services* for the length of the block."""
     stop = threading.Event()
-    thread = threading.Thread(target=worker_of(services).run, args=(stop,))
+    thread = threading.Thread(target=worker_of(services, sightings or Sightings(services.clock)).run, args=(stop,))
     thread.start()
     try:
         yield

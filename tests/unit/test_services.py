@@ -16,6 +16,7 @@ from appliance.jobs.queue import MAX_ATTEMPTS, Job, JobQueue
 from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
 from appliance.services import EngineProbe, Services, WorkerProbe
+from appliance.sightings import Sightings
 from appliance.worker import job_handlers, mend, work, worker_of
 from tests.support.appliance import make_services, serving
 from tests.support.chat import ScriptedChat
@@ -55,7 +56,9 @@ def run(services: Services, kind: str, *, stop: threading.Event | None = None) -
     """Do the next job of *kind*, as a worker would."""
     lease = services.jobs.lease(worker="test", kinds=[kind], seconds=60)
     assert lease is not None
-    job_handlers(services)[kind](JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock))
+    job_handlers(services, Sightings(services.clock))[kind](
+        JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock)
+    )
     return services.jobs.complete(lease)
 
 
@@ -288,7 +291,7 @@ def test_a_heartbeat_of_an_earlier_run_is_no_failure_of_this_one(services: Servi
 def test_a_worker_that_stopped_in_good_order_is_not_missed(services: Services) -> None:
     stop = threading.Event()
     stop.set()
-    worker_of(services).run(stop)
+    worker_of(services, Sightings(services.clock)).run(stop)
     assert services.jobs.absent_for() is None
 
 

@@ -13,6 +13,7 @@ from appliance.codeintel.registry import QUARANTINE_AFTER
 from appliance.errors import ApplianceError
 from appliance.jobs.worker import JobContext
 from appliance.services import Services
+from appliance.sightings import Sightings
 from appliance.worker import job_handlers, mend
 from tests.support.appliance import make_services, serving, working
 from tests.support.clock import FakeClock
@@ -97,7 +98,7 @@ def attempt(services: Services) -> None:
     assert lease is not None
     context = JobContext(services.jobs, lease, stop=threading.Event(), clock=services.clock)
     try:
-        job_handlers(services)["index"](context)
+        job_handlers(services, Sightings(services.clock))["index"](context)
     except ApplianceError as exc:
         services.jobs.fail(lease, str(exc), retryable=False)
     else:

@@ -12,7 +12,9 @@ import pytest
 
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.repo_settings import RepoSettings
+from appliance.ids import RepoId
 from appliance.services import Services
+from appliance.sightings import Sightings
 from appliance.watching import EVENTS, Watcher
 from tests.support.appliance import make_services, working
 from tests.support.house import until
@@ -28,16 +30,16 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 @contextmanager
-def watching(services: Services, watcher: Watcher | None = None) -> Iterator[None]:
+def watching(services: Services, sightings: Sightings | None = None, **options: float) -> Iterator[Sightings]:
     """Watch and work for the length of the block, beginning once everything is watched and indexed."""
-    stop = threading.Event()
-    thread = threading.Thread(target=(watcher or Watcher(services)).keep, args=(stop,))
-    with working(services):
+    stop, sightings = threading.Event(), sightings or Sightings(services.clock)
+    thread = threading.Thread(target=Watcher(services, sightings, **options).keep, args=(stop,))  # type: ignore[arg-type]
+    with working(services, sightings):
         thread.start()
         try:
             until(lambda: all(repo.watched for repo in services.registry.repos() if repo.settings.watch))
             until(lambda: settled(services))
-            yield
+            yield sightings
         finally:
             stop.set()
             thread.join(30)
@@ -55,7 +57,7 @@ def add(services: Services, source: Path, settings: RepoSettings = WATCH) -> Rep
 
 
 def paths(services: Services, repo: Repo, branch: str = "") -> set[str]:
-    return set(services.generations.published(repo.id, branch).files.paths)
+    return set(services.generations.published(repo.id, branch).files.by_path)
 
 
 def test_a_commit_in_a_work_tree_or_a_bare_repository_is_indexed_by_itself(services: Services, tmp_path: Path) -> None:
@@ -94,6 +96,52 @@ def test_a_file_in_a_new_folder_of_a_plain_folder_is_indexed_by_itself(services:
         until(lambda: "a.py" not in paths(services, repo))
 
 
+def test_an_index_of_a_watched_folder_is_told_what_changed_and_looks_at_no_more(services: Services, tmp_path: Path) -> None:
+    """Else each save of a file costs a look at all files. A rename of a folder is more than a hint can tell."""
+    plain = tmp_path / "plain"
+    (plain / "sub").mkdir(parents=True)
+    for name in ("a.py", "sub/b.py"):
+        (plain / name).write_text("a = 1\n")
+    (tmp_path / "link").symlink_to(plain)
+    repo = add(services, tmp_path / "link")
+    with watching(services) as sightings:
+        (plain / "a.py").write_text("def first(): ...\n")
+        until(lambda: named(services, repo, "first") and settled(services))
+        (plain / "sub" / "b.py").write_text("def second(): ...\n")
+        until(lambda: named(services, repo, "second"))
+        assert sightings.unconfirmed(quiet=0) == {repo.id}
+        (plain / "sub").rename(plain / "other")
+        until(lambda: paths(services, repo) == {"a.py", "other/b.py"})
+
+
+class Forgetful(Sightings):
+    """What a system that loses what it should tell would leave in them: nothing of one file."""
+
+    def saw(self, repo: RepoId, path: str) -> None:
+        if not path.endswith("b.py"):
+            super().saw(repo, path)
+
+
+def test_what_the_system_did_not_tell_of_is_seen_once_edits_pause(services: Services, tmp_path: Path) -> None:
+    """Its queue may run over, and it says nothing of files that are written through memory."""
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for name in ("a.py", "b.py"):
+        (plain / name).write_text("a = 1\n")
+    repo = add(services, plain)
+    with watching(services, Forgetful(services.clock), pause_seconds=0.5):
+        for word in ("first", "second"):
+            (plain / "a.py").write_text(f"def {word}(): ...\n")
+            until(lambda word=word: named(services, repo, word) and settled(services))  # type: ignore[misc]
+        (plain / "b.py").write_text("def unheard(): ...\n")
+        until(lambda: named(services, repo, "unheard"))
+
+
+def named(services: Services, repo: Repo, name: str) -> bool:
+    """Return whether the index of *repo* has a definition of *name*."""
+    return bool(services.generations.published(repo.id).symbols.named(name))
+
+
 def test_what_a_folder_links_to_is_not_watched(services: Services, tmp_path: Path) -> None:
     """A link to the root of the disk would else have all of it walked through."""
     plain = tmp_path / "plain"
@@ -102,7 +150,9 @@ def test_what_a_folder_links_to_is_not_watched(services: Services, tmp_path: Pat
     (plain / "out").symlink_to(tmp_path)
     (plain / "node_modules").mkdir()
     add(services, plain)
-    assert set(Watcher(services).plan().folders) == {str(plain), str(plain / "inner")}
+    plan = Watcher(services, Sightings(services.clock)).plan()
+    assert set(plan.folders) == {str(plain), str(plain / "inner")}
+    assert set(plan.blind.values()) == {frozenset({str(plain / "node_modules")})}
 
 
 def test_nobody_watches_who_did_not_ask_and_a_change_of_settings_is_heeded(services: Services, tmp_path: Path) -> None:
@@ -123,7 +173,7 @@ def test_what_cannot_be_watched_is_looked_at_now_and_then_and_says_why(services:
         (large / f"d{number}").mkdir(parents=True)
     (large / "a.py").write_text("a = 1\n")
     repo = add(services, large)
-    with watching(services, Watcher(services, most_folders=40, poll_seconds=0.2)):
+    with watching(services, most_folders=40, poll_seconds=0.2):
         how = {each.name: each.watched for each in services.registry.repos()}
         assert how["small"] == EVENTS
         assert "more than 40 folders" in how["large"]
@@ -138,6 +188,7 @@ import sys, threading, time
 from pathlib import Path
 Path("/proc/sys/user/max_inotify_watches").write_text("12")
 from tests.unit.test_watching import add, make_services, WATCH
+from appliance.sightings import Sightings
 from appliance.watching import Watcher
 services, root = make_services(Path(sys.argv[1]) / "data"), Path(sys.argv[1])
 for name, folders in (("few", 2), ("many", 40)):
@@ -146,7 +197,7 @@ for name, folders in (("few", 2), ("many", 40)):
     (root / name / "a.py").write_text("a = 1")
     add(services, root / name)
 stop = threading.Event()
-thread = threading.Thread(target=Watcher(services).keep, args=(stop,))
+thread = threading.Thread(target=Watcher(services, Sightings(services.clock)).keep, args=(stop,))
 thread.start()
 until = time.monotonic() + 60
 while not all(repo.watched for repo in services.registry.repos()) and time.monotonic() < until:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from appliance.base import durable
-from appliance.codeintel.source.base import Changed, LeftOut
+from appliance.codeintel.source.base import Changed, LeftOut, Reason
 from appliance.codeintel.source.scan import Mark, mark_of
 
 SETTLED_S: Final = 2.0  # a file that changed later than this before it was read may change again within one time stamp
@@ -64,12 +64,13 @@ def hinted(root: Path, before: Seen, hint: Changed, *, max_bytes: int) -> Seen |
     It is enough for files that were there, or are ignored, and for those that are gone. What is new may be ignored, and a
     folder may hold anything: for those all of it is looked through.
     """
-    ignored = {os.fsencode(item.path) for item in before.left_out if item.reason == "ignored"}
     if not hint.whole or len(hint.paths) > _MOST_HINTED:
         return None
-    files = dict(before.files)
+    files, spared = dict(before.files), _spared(before.left_out)
     for path in map(os.fsencode, hint.paths):
-        if _is_below(path, ignored):
+        if (above := _above(path, spared)) is not None:
+            if not _stands(os.fsencode(root), above, as_what=spared[above]):
+                return None
             continue
         if path not in files or _RULING & set(path.split(b"/")):
             return None
@@ -96,9 +97,27 @@ def save(mirror: Path, taken: Taken) -> None:
     durable.write_file(mirror / _NAME, msgspec.msgpack.encode(taken))
 
 
-def _is_below(path: bytes, ignored: Iterable[bytes]) -> bool:
+def _spared(left_out: Iterable[LeftOut]) -> dict[bytes, Reason]:
+    """Return what may change as it will while it stands: what is ignored and, with a slash at the end, folders."""
+    return {os.fsencode(item.path): item.reason for item in left_out if item.reason in ("ignored", "nested-repository")}
+
+
+def _above(path: bytes, spared: Container[bytes]) -> bytes | None:
+    """Return which of *spared* *path* is, or is below, if any."""
     parts = path.split(b"/")
-    return path in ignored or any(b"/".join(parts[:end]) + b"/" in ignored for end in range(1, len(parts)))
+    folders = (b"/".join(parts[:end]) + b"/" for end in range(1, len(parts) + 1))
+    return next((name for name in (*folders, path) if name in spared), None)
+
+
+def _stands(root: bytes, path: bytes, *, as_what: Reason) -> bool:
+    """Return whether what is left out at *path* is still there, and of its kind."""
+    try:
+        mode = os.lstat(root + b"/" + path.removesuffix(b"/")).st_mode
+        if as_what == "nested-repository":
+            os.lstat(root + b"/" + path + b".git")
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) == path.endswith(b"/")
 
 
 def _found(root: bytes, path: bytes, *, max_bytes: int) -> tuple[Mark, ...] | None:

@@ -8,6 +8,7 @@ import pytest
 
 from appliance.console.pages.rows import KINDS, repo_row
 from appliance.services import DEFAULT_PROJECT, Services
+from appliance.sightings import Sightings
 from appliance.worker import job_handlers
 from tests.support.appliance import make_services, serving
 from tests.support.repos import make_repo
@@ -20,7 +21,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 def test_every_kind_of_job_is_called_something(services: Services) -> None:
-    assert set(KINDS) == set(job_handlers(services))
+    assert set(KINDS) == set(job_handlers(services, Sightings(services.clock)))
     assert all(title and doing for title, doing in KINDS.values())
 
 
