@@ -19,11 +19,12 @@ from typing import Final
 from watchfiles import Change, watch
 
 from appliance.base import log
+from appliance.base.mounts import made_up_below
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.source import view
 from appliance.codeintel.source.address import Remote
 from appliance.codeintel.source.filters import is_foreign
-from appliance.codeintel.source.opening import is_fetched
+from appliance.codeintel.source.opening import is_fetched, refuse_made_up
 from appliance.errors import ApplianceError
 from appliance.ids import RepoId
 from appliance.looking import ask_for, moved
@@ -223,14 +224,18 @@ def _folders(source: Path) -> tuple[list[str], frozenset[str] | None]:
     """Return the folders to watch of the repository at *source*, and those in it that are not; None: only refs count."""
     directory = view.find(source)
     if directory is None:
-        blind: list[str] = []
+        refuse_made_up(source)
+        blind = [f"{source}/{os.fsdecode(place)}" for place in made_up_below(os.fsencode(os.path.realpath(source)))]
         return list(_walk(source, blind)), frozenset(blind)
     return [*dict.fromkeys(map(str, (directory.own, directory.common))), *_walk(directory.common / "refs", [])], None
 
 
 def _walk(root: Path, blind: list[str]) -> Iterator[str]:
-    """Yield *root* and every folder in it, but for other people's code and nested repositories: these go to *blind*."""
-    waiting = [str(root)]
+    """Yield *root* and every folder in it, but for other people's code and nested repositories: these go to *blind*.
+
+    What is in *blind* already is not entered.
+    """
+    waiting, made_up = [str(root)], frozenset(blind)
     while waiting:
         folder = waiting.pop()
         folder.encode()  # a name that is no text could not be told to the watcher
@@ -242,7 +247,7 @@ def _walk(root: Path, blind: list[str]) -> Iterator[str]:
             continue
         yield folder
         for entry in inner:
-            is_own = not is_foreign(entry.name) and not os.path.lexists(f"{entry.path}/.git")
+            is_own = not is_foreign(entry.name) and entry.path not in made_up and not os.path.lexists(f"{entry.path}/.git")
             (waiting if is_own else blind).append(entry.path)
 
 

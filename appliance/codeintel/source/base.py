@@ -24,7 +24,7 @@ Reason = Literal[
     "nested-repository",  # a folder that has a git directory of its own
     "oversize",
     "secret",  # a file that people keep secrets in, or a private key
-    "special",  # a pipe, socket or device
+    "special",  # a pipe, socket or device, or a mounted file system that the kernel makes up
     "submodule",  # a commit of another repository
     "symlink",
     "unsafe-path",  # "..", empty or endless: no name that a file can have

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from appliance.base import mounts
 from appliance.base.clock import Clock, SystemClock
 from appliance.codeintel.source import view
 from appliance.codeintel.source.address import Address, Remote
@@ -41,8 +42,8 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
     """Return the source at *location*: a work tree, linked work tree, bare repository or plain folder, or what was fetched.
 
     *mirror* is a folder of ours for this one source, made when needed. Raise `NotFound` when nothing is there,
-    `InvalidInput` for a file, a folder that may not be read or a plain one that *mirror* lies in, `MalformedContent` for a
-    broken repository, `UnsafePath` for one that leads to another repository's files.
+    `InvalidInput` for a file, a folder that may not be read or that the kernel makes up, or a plain one that *mirror* is in,
+    `MalformedContent` for a broken repository, `UnsafePath` for one that leads to another repository's files.
     """
     if is_fetched(location):
         fetched = mirror / FETCHED
@@ -64,6 +65,7 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
         raise InvalidInput(f"{location} is not a folder.", remedy="Give the folder that holds the code.")
     if not os.access(location, os.R_OK | os.X_OK):
         raise InvalidInput(f"{location} may not be read.", remedy="Let the account that runs Skellig read it.")
+    refuse_made_up(location)
     directory = view.find(location)
     if directory is not None:
         return GitSource(directory, mirror=mirror, max_bytes=most_bytes(limits), mask=limits.mask_secrets)
@@ -75,3 +77,12 @@ def open_source(location: Address, *, mirror: Path, limits: Index, clock: Clock 
     return FolderSource(
         location, mirror=mirror, max_bytes=most_bytes(limits), clock=clock or SystemClock(), mask=limits.mask_secrets
     )
+
+
+def refuse_made_up(location: Path) -> None:
+    """Raise `InvalidInput` if *location* leads to where the kernel makes up what is in it, such as ``/proc``."""
+    if kind := mounts.made_up_at(location):
+        raise InvalidInput(
+            f"{location} is on a file system of the kind {kind}: the kernel makes up what is in it.",
+            remedy="Give a folder that holds code.",
+        )

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from appliance.base.budget import Budget
+from appliance.base.mounts import made_up_below
 from appliance.codeintel.source.base import LeftOut, Reason
 from appliance.codeintel.source.ignore import IgnoreRules
 from appliance.errors import MalformedContent
@@ -26,12 +27,13 @@ def mark_of(status: os.stat_result) -> Mark:
 
 
 class Scan:
-    """One walk through *root*. Never enters nested repositories or ignored folders."""
+    """One walk through *root*. Never enters nested repositories, ignored folders or what the kernel makes up."""
 
     def __init__(self, root: Path, *, git_dir: Path, max_bytes: int) -> None:
         self._root = os.fsencode(root).rstrip(b"/")
         self._git_dir = git_dir
         self._max_bytes = max_bytes
+        self._made_up = made_up_below(self._root)
         self._rules: IgnoreRules | None = None
         self.left_out: list[LeftOut] = []
 
@@ -67,6 +69,9 @@ class Scan:
             return []
 
     def _is_entered(self, folder: bytes) -> bool:
+        if kind := self._made_up.get(folder[:-1]):
+            self._leave(folder, "special", f"It is a file system of the kind {kind}.")
+            return False
         if len(self._root) + 1 + len(folder) > _LONGEST_PATH:
             self._leave(folder, "unreadable", "Its path is too long.")
             return False

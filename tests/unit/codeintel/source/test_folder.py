@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,40 @@ def test_a_folder_that_our_own_data_lies_in_is_refused(tmp_path: Path, folder: P
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(InvalidInput, match="holds the appliance's own data"):
         opened(tmp_path / around, mirror="folder/data/mirrors/repo")
+
+
+@pytest.mark.parametrize("made_up", ["/proc", "/proc/self", "/sys/kernel", "link"])
+def test_what_the_kernel_makes_up_is_refused(tmp_path: Path, opened: Opener, made_up: str) -> None:
+    """Its files have no end, change with each look, or do something when they are read."""
+    (tmp_path / "link").symlink_to("/proc/self/task")
+    with pytest.raises(InvalidInput, match="the kernel makes up what is in it") as caught:
+        opened(tmp_path / made_up)
+    assert caught.value.remedy
+
+
+MOUNTED = """
+import sys
+from pathlib import Path
+from appliance.codeintel.source.scan import Scan
+from appliance.watching import _folders
+root = Path(sys.argv[1])
+scan = Scan(root, git_dir=root, max_bytes=1000)
+print(sorted(scan.files()), [(each.path, each.reason, each.detail) for each in scan.left_out], _folders(root))
+"""
+
+
+def test_what_the_kernel_makes_up_inside_a_folder_is_named_left_out_and_not_watched(folder: Path) -> None:
+    inner = folder / "in the\\way"
+    inner.mkdir()
+    fence = ["unshare", "--user", "--map-root-user", "--mount"]
+    mount = 'mount --rbind /proc "$1" && shift && exec "$@"'
+    ran = [*fence, "sh", "-c", mount, "sh", str(inner), sys.executable, "-c", MOUNTED, str(folder)]
+    if subprocess.run([*fence, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine makes no user namespaces, in which alone a test may mount")
+    done = subprocess.run(ran, capture_output=True, text=True, check=True, timeout=100)
+    left_out = (str(inner.relative_to(folder)) + "/", "special", "It is a file system of the kind proc.")
+    watched = ([str(folder), str(folder / "sub")], frozenset({str(inner)}))
+    assert done.stdout == f"{[b'a.py', b'sub/b.sh']} {[left_out]} {watched}\n"
 
 
 def test_equal_content_gives_an_equal_commit(tmp_path: Path, folder: Path, opened: Opener) -> None:
