@@ -90,9 +90,10 @@ def page_of(found: Listed, parts: Sequence[Part], generations: Generations, *, l
     sources, warnings = sources_of(parts, generations)
     checked = verify_places(spans, sources=sources)
     places = copies(parts, (span.blob for span in checked))
+    symbols = _around(parts, rows)
     hits = tuple(
-        _hit(parts[part], file, span, found.matcher, places=places[span.blob])
-        for (part, file, _), span in zip(rows, checked, strict=True)
+        _hit(parts[part], file, span, symbol, found.matcher, places=places[span.blob])
+        for (part, file, _), span, symbol in zip(rows, checked, symbols, strict=True)
     )
     warnings += lost(checked, sources)
     files = ((parts[part].generation.files, file) for part, file, _ in rows)
@@ -168,10 +169,9 @@ def _span(part: Part, file: int, line: int) -> Span:
     )
 
 
-def _hit(part: Part, file: int, span: Span, matcher: LineMatcher, *, places: int) -> Hit:
+def _hit(part: Part, file: int, span: Span, symbol: SymbolRow | None, matcher: LineMatcher, *, places: int) -> Hit:
     generation = part.generation
     (text,) = generation.text.lines(int(generation.text.of_file[file]), span.start_line, span.start_line)
-    symbol = _around(generation, file, span.start_line)
     columns = matcher.columns(text, most=_MOST_MARKS)
     shown = _cut(text, columns[0][0] - 1 if columns else 0)
     cut = ("only a part of the line is shown",) if shown != text else ()
@@ -187,13 +187,25 @@ def _hit(part: Part, file: int, span: Span, matcher: LineMatcher, *, places: int
     )
 
 
-def _around(generation: Generation, file: int, line: int) -> SymbolRow | None:
-    """Return the innermost definition that *line* stands in."""
-    chunk = chunk_at(generation, file=file, line=line)
-    if chunk is None:
-        return None
-    inside = [row for row in generation.chunk_defines(chunk) if row.start_line <= line <= row.end_line]
-    return inside[-1] if inside else generation.chunk_symbol(chunk)
+def _around(parts: Sequence[Part], rows: Sequence[tuple[int, int, int]]) -> list[SymbolRow | None]:
+    """Return for each of *rows*, part, file and line, the innermost definition that it stands in."""
+    chunks = [chunk_at(parts[part].generation, file=file, line=line) for part, file, line in rows]
+    known: dict[tuple[int, int], SymbolRow] = {}
+    for part in {part for part, _, _ in rows}:
+        mine = [chunk for row, chunk in zip(rows, chunks, strict=True) if row[0] == part and chunk is not None]
+        ids = dict.fromkeys(each for chunk in mine for each in _in_chunk(parts[part].generation, chunk) if each >= 0)
+        known |= {(part, row.id): row for row in parts[part].generation.symbols.rows(ids)}
+    found: list[SymbolRow | None] = []
+    for (part, _, line), chunk in zip(rows, chunks, strict=True):
+        around, *defined = (-1,) if chunk is None else _in_chunk(parts[part].generation, chunk)
+        inside = [row for each in defined if (row := known[part, each]).start_line <= line <= row.end_line]
+        found.append(inside[-1] if inside else known.get((part, around)))
+    return found
+
+
+def _in_chunk(generation: Generation, chunk: int) -> tuple[int, ...]:
+    """Return the symbol that *chunk* stands in, -1 for none, and those that it defines."""
+    return int(generation.chunk_symbol_id[chunk]), *generation.chunk_defines_ids(chunk)
 
 
 def _cut(line: str, first: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -86,7 +87,7 @@ def matching(generation: Generation, matcher: LineMatcher, *, files: npt.NDArray
         if len(found) > most or late():
             whole = False
             break
-    pairs = np.array(found[:most], dtype=np.int64).reshape(-1, 2)
+    pairs = np.fromiter(chain.from_iterable(found[:most]), dtype=np.int64).reshape(-1, 2)
     return Lines(pairs[:, 0], pairs[:, 1], whole)
 
 

@@ -45,6 +45,8 @@ _WHERE: Final = re.compile(r"(?P<what>[^:]+): (?P<at>.*)", re.DOTALL)
 
 Search = Callable[[bytes, int, int], tuple[int, int] | None]
 """The next match in UTF-8 between two places."""
+Seek = Callable[[bytes], Iterator[int]]
+"""Where in UTF-8 a text stands, from left to right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +56,31 @@ class Expression:
     need: Need  # what every match has
     search: Search
     text: bytes = b""  # the longest text that every match has, the longer the rarer; nothing if none is certain
-    any_case: bool = True  # of that text
+    seek: Seek | None = None  # finds that text, sooner than `search` finds a match
     alone: bool = False  # that text is all that is asked for
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
         """Yield where each line of *block* that matches begins and ends."""
-        seek = self._seek(block)
+        if self.seek is None:
+            yield from self._matching(block, 0)
+            return
         at, sought = 0, 0
-        while at < len(block):
-            sure = seek is None or (not self.alone and sought > _FEW)
-            place = self._place(block, at) if seek is None or sure else seek(at)
-            if place < 0 or place == len(block):
-                return
+        for place in self.seek(block):
+            if place < at:
+                continue
             start, end = block.rfind(b"\n", at, place) + 1 or at, block.find(b"\n", place)
-            if sure or self.alone or self.search(block, start, end):
+            if self.alone or self.search(block, start, end):
                 yield start, end
             at, sought = end + 1, sought + 1
+            if sought > _FEW and not self.alone:
+                yield from self._matching(block, at)
+                return
 
-    def _place(self, block: bytes, at: int) -> int:
-        found = self.search(block, at, len(block))
-        return -1 if found is None else found[0]
-
-    def _seek(self, block: bytes) -> Callable[[int], int] | None:
-        """Return what tells where in *block* the text stands next from a place on, or None where only a match can tell."""
-        if not self.text or (self.any_case and not block.isascii()):  # elsewhere case is more than what `lower` knows
-            return None
-        block = block.lower() if self.any_case else block
-        return lambda at: block.find(self.text, at)
+    def _matching(self, block: bytes, at: int) -> Iterator[tuple[int, int]]:
+        while at < len(block) and (found := self.search(block, at, len(block))) and found[0] < len(block):
+            start, end = block.rfind(b"\n", at, found[0]) + 1 or at, block.find(b"\n", found[0])
+            yield start, end
+            at = end + 1
 
 
 def compiled(pattern: str, *, any_case: bool, at: int = 0) -> Expression:
@@ -100,19 +100,33 @@ def compiled(pattern: str, *, any_case: bool, at: int = 0) -> Expression:
     except UnicodeEncodeError as exc:
         raise InvalidInput("The regular expression is not text.", position=at + exc.start) from exc
     need = _need(tokens, any_case=any_case or _ANY_CASE.search(pattern) is not None)
-    return Expression(need, search, _longest(need))
+    text = _longest(need)
+    return Expression(need, search, text, _seek(text, any_case=True) if text else None)
 
 
 def exactly(text: str, *, any_case: bool) -> Expression:
     """Return the expression that *text* itself is, without a line end in it."""
+    content = text.encode("utf-8", "replace")
+    search, seek = _search(content, _literal(any_case=any_case)), _seek(content, any_case=any_case)
+    if any_case and not text.isascii():
+        return Expression(ANYTHING, search, content, seek, alone=True)
+    return Expression(Need(literal=content.lower()), search, content, seek, alone=True)
+
+
+def _seek(text: bytes, *, any_case: bool) -> Seek:
+    anywhere = re2.compile(text, _literal(any_case=any_case))
+    if not any_case or not text.isascii():
+        return lambda block: (found.start() for found in anywhere.finditer(block))
+    options = _literal(any_case=True)
+    options.encoding = re2.Options.Encoding.LATIN1  # in which the letters k and s have one other form, not two
+    plain = re2.compile(text, options)
+    return lambda block: (found.start() for found in (plain if block.isascii() else anywhere).finditer(block))
+
+
+def _literal(*, any_case: bool) -> re2.Options:
     options = re2.Options()
     options.literal, options.log_errors, options.case_sensitive = True, False, not any_case
-    content = text.encode("utf-8", "replace")
-    search = _search(content, options)
-    if any_case and not text.isascii():
-        return Expression(ANYTHING, search)
-    need = Need(literal=content.lower())
-    return Expression(need, search, content.lower() if any_case else content, any_case=any_case, alone=True)
+    return options
 
 
 def _search(pattern: str | bytes, options: re2.Options) -> Search:
