@@ -1,6 +1,5 @@
 """A small repository of several languages, and what makes its graph and asks it."""
 
-from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.query.draft import Code, StructureAnswer
 from appliance.codeintel.query.structure import answer
 from appliance.codeintel.questions import classify
@@ -62,7 +61,7 @@ class Graphs:
 
     def __init__(self, bench: IndexBench) -> None:
         self.bench = bench
-        self.builder = GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits)
+        self.builder = bench.builder()
         self.generations = Generations(bench.registry, paths=bench.paths, clock=bench.clock)
 
     def build(self, repo: Repo) -> GraphInfo:

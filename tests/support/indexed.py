@@ -12,8 +12,6 @@ from appliance.base.clock import SystemClock
 from appliance.base.paths import DataPaths
 from appliance.base.sqlite import connect
 from appliance.codeintel.build.embedding import VectorFiller
-from appliance.codeintel.build.graphing import GraphBuilder
-from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
@@ -25,6 +23,7 @@ from appliance.codeintel.store.graph import GraphInfo
 from appliance.config import Index
 from appliance.errors import EngineUnavailable
 from appliance.ids import ProjectId
+from tests.support.quick import QuickGraphs, QuickIndexer
 
 
 class Indexed:
@@ -38,7 +37,7 @@ class Indexed:
             connect(self.paths.global_db, migrations=MIGRATIONS), paths=self.paths, limits=self.limits, clock=self.clock
         )
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
-        self._indexer = Indexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
+        self._indexer = QuickIndexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
         known = {project.name: project for project in self.registry.projects()}
         self.project: ProjectId = (known.get("default") or self.registry.add_project("default")).id
 
@@ -65,7 +64,7 @@ class Indexed:
 
     def graph(self, repo: Repo) -> GraphInfo:
         """Give *repo*'s generation its graph."""
-        builder = GraphBuilder(self.registry, paths=self.paths, limits=self.limits)
+        builder = QuickGraphs(self.registry, paths=self.paths, limits=self.limits)
         return builder.build(repo.id, progress=_silent, check=_go_on)
 
     def embed(self, repo: Repo, embedder: Embedder) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from appliance.base.clock import SystemClock
 from appliance.base.sqlite import connect
 from appliance.codeintel.build.embedding import VectorFiller
+from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.needs import Check, Embedder, Progress
 from appliance.codeintel.registry import Registry, Repo
@@ -13,9 +14,11 @@ from appliance.codeintel.source.address import address_of
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.generations import Generations
+from appliance.codeintel.store.graph import GraphInfo
 from appliance.config import Index
 from appliance.errors import Cancelled
 from tests.support.generations import data_at
+from tests.support.quick import QuickGraphs, QuickIndexer
 
 
 def silent(phase: str, done: int, total: int | None) -> None:
@@ -48,13 +51,16 @@ class Recorder:
 class IndexBench:
     """Close it when done; made again over the same folder it is the next start of the appliance."""
 
+    indexing = Indexer
+    graphing = GraphBuilder
+
     def __init__(self, root: Path, *, limits: Index | None = None) -> None:
         self.paths = data_at(root)
         self.clock = SystemClock()
         self.limits = limits or Index(workers=1)
         self.registry = Registry(connect(self.paths.global_db), paths=self.paths, limits=self.limits, clock=self.clock)
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
-        self.indexer = Indexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
+        self.indexer = self.indexing(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)
         self.pauses: list[float] = []
         self.filler = VectorFiller(self.registry, paths=self.paths, clock=self.clock, pause=self.pauses.append)
 
@@ -82,6 +88,14 @@ class IndexBench:
         self.indexer.fetch(repo.id, progress=progress, check=check)
         return self.indexer.index(repo.id, progress=progress, check=check)
 
+    def builder(self, limits: Index | None = None) -> GraphBuilder:
+        """Return what makes graphs."""
+        return self.graphing(self.registry, paths=self.paths, limits=limits or self.limits)
+
+    def graph(self, repo: Repo) -> GraphInfo:
+        """Give what is published of *repo* its graph."""
+        return self.builder().build(repo.id, progress=silent, check=go_on)
+
     def fill(self, repo: Repo, embedder: Embedder, *, progress: Progress = silent, check: Check = go_on) -> int:
         return self.filler.fill(repo.id, embedder, progress=progress, check=check)
 
@@ -105,3 +119,10 @@ class IndexBench:
         self.indexer.close()
         self.generations.close()
         self.registry.close()
+
+
+class QuickBench(IndexBench):
+    """A bench that starts no program for small repositories."""
+
+    indexing = QuickIndexer
+    graphing = QuickGraphs

@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import CallGraph
-from tests.support.indexing import IndexBench, go_on, silent
+from tests.support.indexing import QuickBench
 from tests.support.repos import make_repo
 
 
-def graphed(place: Path, files: Mapping[str, str]) -> tuple[IndexBench, Generation]:
+def graphed(place: Path, files: Mapping[str, str]) -> tuple[QuickBench, Generation]:
     """Index *files* in the folder *place* and make their graph. Close the bench."""
-    bench = IndexBench(place / "data")
+    bench = QuickBench(place / "data")
     repo = bench.add(make_repo(place, dict(files)))
     bench.index(repo)
-    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    bench.graph(repo)
     return bench, bench.generation(repo)
 
 

@@ -127,7 +127,8 @@ def _family(rows: Rows, reading: _Reading, former: Former, family: Family, *, se
 def _bounded(rows: Rows, reading: _Reading, family: Family, *, seconds: float, tell: Tell) -> _Solved:
     with suppress(MemoryError):
         solved = _solved(rows, reading, family, seconds=seconds, tell=tell)
-        gc.collect()  # the parts of a solver hold one another
+        if solved.files:
+            gc.collect()  # the parts of a solver hold one another
         return solved
     return _refused(rows, family.languages[0])
 

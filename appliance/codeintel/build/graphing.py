@@ -1,7 +1,7 @@
 """Gives a published generation its graph, behind it: first the flows of blobs that were never followed, then the graph."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from typing import Final
 
 import msgspec
@@ -84,10 +84,9 @@ class GraphBuilder:
             missing = _missing(generation, flows)
             if not missing:
                 return False
-            pool = ParserPool(programs.at_once(self._limits), self._limits)
             rows: list[tuple[Key, bytes]] = []
             done = 0
-            with closing(pool):
+            with self._parsers() as pool:
                 for blob, flow in pool.flows(_tasks(source, missing)):
                     rows.append(((blob, missing.pop(blob)[0]), flow))
                     done += 1
@@ -98,6 +97,9 @@ class GraphBuilder:
                         progress("follow", done, done + len(missing))
             flows.put([*rows, *(((blob, hint), b"") for blob, (hint, _) in missing.items())])
         return True
+
+    def _parsers(self) -> AbstractContextManager[ParserPool]:
+        return closing(ParserPool(programs.at_once(self._limits), self._limits))
 
     def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
         place = store.paths.generations / folder

@@ -270,20 +270,17 @@ class Indexer:
         rules = rules_of(source, snapshot, repo.settings)
         with closing(Staging(folder, project_db=store.paths.db)) as staging:
             kept, left_out = staging.add(self._listed(source, snapshot, rules, progress=progress, check=check))
-            FactFinder(
-                staging,
-                store,
-                source=source,
-                limits=self._limits,
-                recipe=self._facts_recipe,
-                clock=self._clock,
-            ).run(progress=progress, check=check)
+            self._finder(staging, store, source).run(progress=progress, check=check)
             _refuse_nothing(staging.refusals(recipe=self._facts_recipe))
             blobs = staging.blobs(recipe=self._facts_recipe)
         texts = partial(write_texts, folder, blobs, source, progress=progress, check=check)
         said = self._written(folder, store, texts, progress=progress, check=check)
         (folder / STAGING_NAME).unlink()
         return _held(said.counts, listed=kept + left_out)
+
+    def _finder(self, staging: Staging, store: CodeStore, source: Source) -> FactFinder:
+        recipe = self._facts_recipe
+        return FactFinder(staging, store, source=source, limits=self._limits, recipe=recipe, clock=self._clock)
 
     def _written(
         self, folder: Path, store: CodeStore, texts: Callable[[], int], *, progress: Progress, check: Check

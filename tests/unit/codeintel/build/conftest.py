@@ -5,12 +5,12 @@ import pytest
 
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.config import Index
-from tests.support.indexing import IndexBench
+from tests.support.indexing import IndexBench, QuickBench
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[IndexBench]:
-    bench = IndexBench(tmp_path / "data")
+    bench = QuickBench(tmp_path / "data")
     yield bench
     bench.close()
 

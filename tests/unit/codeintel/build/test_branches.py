@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Repo
@@ -16,7 +15,7 @@ from appliance.codeintel.results import Scope, SearchResponse
 from appliance.codeintel.store.generation import Generation
 from appliance.errors import NotFound
 from tests.support.embedders import FakeEmbedder
-from tests.support.indexing import IndexBench, Recorder, go_on, silent
+from tests.support.indexing import IndexBench, QuickBench, Recorder
 from tests.support.repos import commit, git, make_repo
 
 CODE = {f"f{i:02}.py": f"def shared{i}():\n    return {i}\n" for i in range(6)}
@@ -49,7 +48,7 @@ def repo(bench: IndexBench, source: Path) -> Repo:
 def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[IndexBench, Repo]]:
     """Yield an index of such a repository for tests that only read it."""
     folder = tmp_path_factory.mktemp("read")
-    with closing(IndexBench(folder / "data")) as bench:
+    with closing(QuickBench(folder / "data")) as bench:
         repo = bench.add(made(folder), settings=TRACKED)
         assert bench.index(repo).branch == "main"
         yield bench, repo
@@ -116,7 +115,7 @@ def test_a_branch_that_is_not_indexed_is_a_clear_error(read: tuple[IndexBench, R
 
 def test_each_branch_has_a_graph_of_its_own(read: tuple[IndexBench, Repo]) -> None:
     bench, repo = read
-    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    bench.graph(repo)
     reader = GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock)
 
     def callers(*branches: str) -> list[str]:

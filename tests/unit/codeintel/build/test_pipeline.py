@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +22,13 @@ CODE: dict[str, bytes | str | None] = {
     "vendor/other.py": "x = 1\n",
     "latin.txt": "caf\xe9 au lait, s'il vous pla\xeet\n".encode("latin-1"),
 }
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[IndexBench]:
+    """Open a bench that starts the programs of an index, as the appliance does."""
+    with closing(IndexBench(tmp_path / "data")) as bench:
+        yield bench
 
 
 def blobs(repo: Path, rev: str = "main") -> set[tuple[str, str]]:

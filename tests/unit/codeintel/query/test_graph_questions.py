@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pytest
 
-from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.citations import Texts
 from appliance.codeintel.query.calls import with_inner
 from appliance.codeintel.query.draft import Code, Found
@@ -23,7 +22,7 @@ from appliance.codeintel.results import Pointed, Scope
 from appliance.codeintel.store.graph import CallGraph
 from appliance.codeintel.store.kinds import KIND_NUMBERS
 from appliance.errors import InvalidInput, NotFound
-from tests.support.indexing import IndexBench, go_on, silent
+from tests.support.indexing import IndexBench, QuickBench
 from tests.support.repos import commit, make_repo
 
 PRICES = """\
@@ -111,14 +110,14 @@ def run(question: Coroutine[object, object, _T]) -> _T:
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     place = tmp_path_factory.mktemp("asking")
-    bench = IndexBench(place / "data")
+    bench = QuickBench(place / "data")
     source = make_repo(place, {**FILES, "shop/prices.py": "RATE = 1\n", "shop/cart.py": "RATE = 1\n"})
     things = {"shop/prices.py": PRICES, "shop/cart.py": CART, "README.md": "# Shop\n"}
     commit(source, things, "Price things", when=1_700_000_100)
     commit(source, {"shop/prices.py": PRICES.replace("RATE = 2", "RATE = 3")}, "Raise the rate", when=1_700_000_200)
     repo = bench.add(source)
     bench.index(repo)
-    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    bench.graph(repo)
     yield Asking(bench, repo, GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock))
     bench.close()
 
@@ -294,7 +293,7 @@ def test_questions_in_words_are_answered_in_sentences_that_cite_the_lines(asking
 
 def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: Path) -> None:
     """One file is in another encoding, one has no syntax that can be used: uses in all others are answered all the same."""
-    bench = IndexBench(tmp_path / "data")
+    bench = QuickBench(tmp_path / "data")
     files: dict[str, bytes | str | None] = {
         "a.py": "def shared():\n    pass\n",
         "wide.py": "from a import shared\nshared()  # \u00e9\n".encode("utf-16"),
@@ -304,7 +303,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_answered(tmp_path: 
     }
     repo = bench.add(make_repo(tmp_path, files))
     bench.index(repo)
-    GraphBuilder(bench.registry, paths=bench.paths, limits=bench.limits).build(repo.id, progress=silent, check=go_on)
+    bench.graph(repo)
     reader = GraphReader(bench.generations, Searcher(bench.generations, None, bench.clock), bench.clock)
     found = run(reader.references("shared", scope=Scope(repo.project)))
     assert {each.span.path for each in found.references} == {"wide.py", "latin.py"}

@@ -1,0 +1,84 @@
+"""Indexing and making graphs in this process, with parsers that were started before.
+
+To start programs takes longer than all that they have to do in a small repository. Tests of the programs themselves, of what
+kills them and of limits take `Indexer` and `GraphBuilder` as they are.
+"""
+
+import atexit
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
+from pathlib import Path
+
+from appliance.codeintel.build.grapher import build as build_graph
+from appliance.codeintel.build.graphing import GraphBuilder, usable
+from appliance.codeintel.build.parsing import FactFinder
+from appliance.codeintel.build.pipeline import Indexer
+from appliance.codeintel.build.running import Said
+from appliance.codeintel.build.settings import SETTINGS
+from appliance.codeintel.build.staging import Staging
+from appliance.codeintel.build.writer import build
+from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.store.code import CodeStore
+from appliance.codeintel.store.graph import GRAPH_ASIDE, GraphInfo
+from appliance.config import Index
+
+LIMITS = Index(workers=1)
+
+
+@cache
+def _pool() -> ParserPool:
+    pool = ParserPool(1, LIMITS)
+    atexit.register(pool.close)
+    return pool
+
+
+def _ready(limits: Index) -> ParserPool | None:
+    """Return parsers that run, where they obey *limits* and this thread may use them."""
+    return _pool() if limits == LIMITS and threading.current_thread() is threading.main_thread() else None
+
+
+def _telling(phase: str, progress: Progress, check: Check) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        check()
+        progress(phase, done, total)
+
+    return tell
+
+
+class QuickIndexer(Indexer):
+    """Publishes what an `Indexer` publishes."""
+
+    def _finder(self, staging: Staging, store: CodeStore, source: Source) -> FactFinder:
+        finder = super()._finder(staging, store, source)
+        finder._pool = _ready(self._limits)
+        return finder
+
+    def _written(
+        self, folder: Path, store: CodeStore, texts: Callable[[], int], *, progress: Progress, check: Check
+    ) -> Said:
+        texts()
+        check()
+        tell = _telling("index", progress, check)
+        return Said(counts=build(folder, project_db=store.paths.db, recipe=self._facts_recipe, tell=tell))
+
+
+class QuickGraphs(GraphBuilder):
+    """Publishes the graphs that a `GraphBuilder` publishes."""
+
+    def _parsers(self) -> AbstractContextManager[ParserPool]:
+        pool = _ready(self._limits)
+        return super()._parsers() if pool is None else nullcontext(pool)
+
+    def _made(self, store: CodeStore, folder: str, *, progress: Progress, check: Check) -> GraphInfo:
+        place = store.paths.generations / folder
+        make = partial(build_graph, place, project_db=store.paths.db, seconds=self._limits.graph_seconds)
+        try:
+            check()
+            return make(tell=_telling("graph", progress, check), patch=usable(store, folder))
+        finally:
+            for left in (GRAPH_ASIDE, SETTINGS):
+                (place / left).unlink(missing_ok=True)
