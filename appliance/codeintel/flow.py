@@ -72,6 +72,7 @@ Row = tuple[int, int, int, str, str, tuple[int, ...]]
 
 _ROW: Final = struct.Struct("<Biiii")
 _NUMBER: Final = struct.Struct("<i")
+_TEXT_AT: Final = struct.calcsize("<Bii")  # in a row
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -107,6 +108,12 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, gc=False):
         (count,) = _NUMBER.unpack_from(self.items, -1 - more)
         items = struct.unpack_from(f"<{count}i", self.items, -1 - more + _NUMBER.size)
         return Term(op, a, b, self.texts[text], "", items)
+
+    def text(self, number: int) -> str:
+        """Return the text of one of them."""
+        (text,) = _NUMBER.unpack_from(self.rows, number * _ROW.size + _TEXT_AT)
+        found: str = self.texts[text]
+        return found
 
 
 class Param(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -49,7 +49,7 @@ class Calls:
 
     def called(self, values: Values) -> Values:
         """Return what calls of *values* give, whatever they are called with."""
-        return self._values.union(self.result(value) for value in values)
+        return self._values.union([self.result(value) for value in values])
 
     def given(self, file: int, number: int) -> Values:
         """Return what the call at a site of *file* gives."""
@@ -61,7 +61,7 @@ class Calls:
         if site.kind == "decorator":
             return self._decorated(functions, arguments)
         scope = self._values.first_scope[file] + site.scope
-        return self._values.union(self._from(each, arguments, scope) for each in functions)
+        return self._values.union([self._from(each, arguments, scope) for each in functions])
 
     def _reads_arguments(self, function: Value) -> bool:
         """Return whether what a call of *function* gives may hang on its arguments."""
@@ -161,9 +161,10 @@ class Calls:
         one, file = self._values.scope(scope), self._values.scope_file[scope]
         if one.generator:
             return frozenset((Generator(scope),))
-        found = self._values.union(
-            self._passed(each, held) if isinstance(each, Passed) else frozenset((each,)) for each in self._summary(scope)
-        )
+        found = self._summary(scope)
+        passed = [each for each in found if isinstance(each, Passed)]
+        if passed:
+            found = found.difference(passed).union(*(self._passed(each, held) for each in passed))
         return found if _telling(found) else found | self._values.of(file, one.type)
 
     def _passed(self, passed: Passed, held: Callable[[int], Values]) -> Values:
@@ -250,7 +251,8 @@ class Calls:
 
 def bound(function: Function, arguments: Arguments, params: Sequence[Param]) -> dict[int, Values]:
     """Return which of *params* holds which argument when *function* is called with *arguments*."""
-    places = {param.name: place for place, param in enumerate(params) if not param.star}
+    named = any(name for name, _ in arguments)
+    places = {param.name: place for place, param in enumerate(params) if not param.star} if named else {}
     held: dict[int, Values] = {}
     place = 0
     if function.self_ is not None or (params and params[0].name == RECEIVER):

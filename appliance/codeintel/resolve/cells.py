@@ -58,7 +58,7 @@ class Cells:
         number = self._number(key)
         held = self._now(number)
         if len(held) < self._most and not values <= held:
-            self._keep(number, self._bounded(held | values))
+            self._keep(number, self._bounded(held | values if held else values))
             self._outdate(number)
 
     def known(self, number: int) -> Values | None:
@@ -70,7 +70,12 @@ class Cells:
         if state != _FIXED:
             if state or number in self._active:
                 return None
-            self._note(number)
+            reader = self._reader
+            if reader is not None:  # as `_note` does it: nothing is asked as often as this
+                self._has_read = True
+                last = self._last[number]
+                if self._readers[last] != reader or not last:
+                    self._last[number] = self._place(reader, last)
         return found if isinstance(found, frozenset) else frozenset((found,))
 
     def fix(self, term: int, values: Values) -> Values:
@@ -141,8 +146,10 @@ class Cells:
             self._reader = outer
             has_read, self._has_read = self._has_read, had_read
             has_read_stale = self._active.pop(number)
-        if grows:
+        if grows and before:
             values = before if len(before) >= self._most else self._bounded(values | before)
+        elif grows:
+            values = self._bounded(values)
         self._keep(number, values)
         if values != before:
             self._outdate(number)  # whoever has read it meanwhile, because it depends on itself
@@ -218,14 +225,9 @@ class Cells:
     def forget(self) -> None:
         """Forget the sets that nothing holds any more."""
         self._one, self._parts = {}, {}  # before their successors are made
-        part = self._parts.setdefault
-        for held in self._held:
-            if isinstance(held, frozenset):
-                self._one[held] = held
-                for value in held:
-                    part(value, value)
-            elif held is not None:
-                part(held, held)
+        self._one = {held: held for held in self._held if isinstance(held, frozenset)}
+        self._parts = {held: held for held in self._held if held is not None and not isinstance(held, frozenset)}
+        self._parts |= {value: value for values in self._one for value in values if value not in self._parts}
         self._kept = len(self._parts)
 
     def _bounded(self, values: Values) -> Values:

@@ -46,15 +46,12 @@ class Classes:
     def member(self, scope: int, name: str, *, bound_to: Value | None) -> Values:
         """Return what *name* is on class *scope*, or on *bound_to*, an instance of it."""
         order = self.order(scope)
-        found: set[Value] = set()
-        if bound_to is not None:
-            for base in order:
-                if isinstance(base, int):
-                    found |= self._values.stored("attribute", base, name)
-        found |= self._first(order, name, bound_to or Class(scope))
-        if not name.startswith("__") and all(self._is_open(each) for each in found):
+        found = self._first(order, name, bound_to or Class(scope))
+        if bound_to is not None and self._values.holds(name):
+            found = found.union(*(self._values.stored("attribute", base, name) for base in order if isinstance(base, int)))
+        if not name.startswith("__") and all(map(self._is_open, found)):
             found |= self._lower(scope, name, of_instance=bound_to is not None)
-        return frozenset(found)
+        return found
 
     def prepare(self) -> None:
         """Learn which classes stand below which, as far as that can be told before anything is called."""
@@ -67,7 +64,7 @@ class Classes:
 
     def _is_open(self, value: Value) -> bool:
         """Return whether *value* is a method that classes below are meant to replace."""
-        return isinstance(value, Function) and bool(_OPEN & set(self._values.scope(value.scope).marks))
+        return isinstance(value, Function) and not _OPEN.isdisjoint(self._values.scope(value.scope).marks)
 
     def _lower(self, scope: int, name: str, *, of_instance: bool) -> Values:
         """Return what *name* is on classes below *scope*: what a base asks for and does not have, they have."""
@@ -98,7 +95,7 @@ class Classes:
             return NOTHING
         found = self._first(self.order(value.scope), name, value, read=False)
         marked = (each for each in found if isinstance(each, Function))
-        return frozenset(each for each in marked if PROPERTIES & set(self._values.scope(each.scope).marks))
+        return frozenset(each for each in marked if not PROPERTIES.isdisjoint(self._values.scope(each.scope).marks))
 
     def _first(self, order: Sequence[int | External], name: str, holder: Value, *, read: bool = True) -> Values:
         """Return what the first class of *order* that has *name* holds there.
@@ -116,8 +113,9 @@ class Classes:
             held = one.names.get(name, UNKNOWN) if one.kind == "class" else UNKNOWN  # what functions make has no class
             stored = self._values.stored("static", base, name)
             if held or stored:
-                values = self._values.of(self._values.scope_file[base], held) | stored
-                return self._values.union(self._bound(value, holder, read=read) for value in values)
+                values = self._values.of(self._values.scope_file[base], held)
+                values = values | stored if stored else values
+                return self._values.union([self._bound(value, holder, read=read) for value in values])
         there = None if outer is None else outside.member(outer.path, name)
         return NOTHING if there is None else frozenset((there,))
 
@@ -134,7 +132,7 @@ class Classes:
             )
         if isinstance(holder, Class):
             return frozenset((value,))
-        if PROPERTIES & set(marks):
+        if not PROPERTIES.isdisjoint(marks):
             return (
                 self._values.calls.result(Function(value.scope, holder))
                 if read

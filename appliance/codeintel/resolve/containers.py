@@ -133,12 +133,12 @@ class Containers:
 
     def spread(self, value: Container) -> Values:
         """Return what was spread into an object when it was made: its keys without a value."""
-        file, _ = self._made(value)
+        file = self._file(value)
         return self._values.union(self._values.of(file, key) for key in self._shape(value).spread)
 
     def member(self, value: Container, key: str) -> Values:
         """Return what stands in an object at *key*: of what was put there by just this key, else of what may be anywhere."""
-        file, _ = self._made(value)
+        file = self._file(value)
         shape = self._shape(value)
         found = [self._values.of(file, held) for held in shape.at.get(key, ())]
         put = self._values.cells.read(("keys", value.term))
@@ -154,7 +154,7 @@ class Containers:
 
     def written(self, value: Container, key: str) -> list[tuple[int, int]]:
         """Return the file and the terms of what stood in an object at *key* where it was made."""
-        file, _ = self._made(value)
+        file = self._file(value)
         return [(file, held) for held in self._shape(value).at.get(key, ())]
 
     def _keys_of(self, file: int, term: int) -> set[str]:
@@ -178,8 +178,11 @@ class Containers:
     def _called(self, value: Value, name: str) -> Values:
         return self._values.calls.called(self._values.attribute(value, name))
 
+    def _file(self, value: Container) -> int:
+        return bisect_right(self._values.first_term, value.term) - 1
+
     def _made(self, value: Container) -> tuple[int, Term]:
-        file = bisect_right(self._values.first_term, value.term) - 1
+        file = self._file(value)
         return file, self._values.flows[file].terms[value.term - self._values.first_term[file]]
 
     def _held(self, value: Container, keys: set[str]) -> Values:
@@ -187,9 +190,10 @@ class Containers:
         if value.start:
             keys = {f"int:{int(key[4:]) + value.start}" if key[4:].isdigit() else ANY for key in keys}
         found: set[Value] = set()
+        anywhere = ANY in keys
         for key, held in zip(term.items[::2], term.items[1::2], strict=True):
-            there = self.keys(self._values.of(file, key)) if key else {ANY}
-            if ANY in keys or ANY in there or keys & there:
+            there = keys if anywhere else self._keys_of(file, key)
+            if ANY in there or keys & there:
                 found |= self._values.of(file, held)
         for each in self._values.cells.read(("keys", value.term)):
             if isinstance(each, Constant) and (ANY in keys or each.text == ANY or each.text in keys):

@@ -15,6 +15,7 @@ _SURE: Final[dict[How, float]] = {"name": 1.0, "self": 0.95, "type": 0.9, "value
 _MOST_CANDIDATES: Final = 3  # methods of one name; more say nothing of any
 _CANDIDATE: Final = 0.4
 _INVOKED: Final = "invoke()"  # what calls a value in Kotlin
+_SILENT: Final = frozenset({"interface", "implicit"})
 _MANY: Final = 12  # methods behind one name of an interface
 
 
@@ -56,7 +57,7 @@ class Edges:
         common = self._values.words.common
         for number in range(len(self._values.scope_file)):
             scope = self._values.scope(number)
-            if PROPERTIES & set(scope.marks):
+            if not PROPERTIES.isdisjoint(scope.marks):
                 self._properties.add(self._values.property_name(scope))
             if scope.kind == "function" and self._is_method(number) and scope.name not in common:
                 alike = self._methods[scope.name]
@@ -88,7 +89,7 @@ class Edges:
         if self._values.converts(file, site):
             return True
         marks = [self._values.scope(each.scope).marks for each in called if isinstance(each, Class | Function)]
-        return bool(called) and all({"interface", "implicit"} & set(each) for each in marks) and len(marks) == len(called)
+        return bool(called) and len(marks) == len(called) and not any(map(_SILENT.isdisjoint, marks))
 
     def _known(self, file: int, site: Site, targets: Collection[tuple[int | None, str]], how: How) -> Iterator[Edge]:
         sure = round(_SURE[how] / _shared(sum(target is not None for target, _ in targets)), 2)
@@ -140,9 +141,9 @@ class Edges:
     def _read(self, file: int) -> Iterator[Edge]:
         flow = self._solver.flows[file]
         for read in flow.reads:
-            term = flow.terms[read.term]
-            if term.text.removeprefix(SETTER) not in self._properties:
+            if flow.terms.text(read.term).removeprefix(SETTER) not in self._properties:
                 continue
+            term = flow.terms[read.term]
             caller = self._values.first_scope[file] + read.scope
             found = self._values.union(self._values.getters(value, term.text) for value in self._values.of(file, term.a))
             targets = dict.fromkeys(each.scope for each in found if isinstance(each, Function))

@@ -88,9 +88,14 @@ class Evaluator:
         """Return what was stored as *name* on instances ("attribute") or on the class or module itself ("static")."""
         return self.cells.read((kind, scope, name)) if name in self._stored else NOTHING
 
+    def holds(self, name: str) -> bool:
+        """Return whether anything may be stored as *name*."""
+        return name in self._stored
+
     def union(self, each: Iterable[Values]) -> Values:
         """Return everything in *each*."""
-        return NOTHING.union(*each)
+        sets = list(each)
+        return sets[0] if len(sets) == 1 else NOTHING.union(*sets)
 
     def _plain(self, file: int, term: Term, number: int) -> Values:
         """Evaluate a term that is the same for ever."""
@@ -115,11 +120,11 @@ class Evaluator:
             case Op.PARAM:
                 return self.parameter(first + term.a, term.b)
             case Op.ATTR:
-                return self.union(self.attribute(value, term.text) for value in self.of(file, term.a))
+                return self.union([self.attribute(value, term.text) for value in self.of(file, term.a)])
             case Op.CALL:
                 return self.calls.given(file, term.a)
             case Op.JOIN:
-                return self.union(self.of(file, item) for item in term.items)
+                return self.union([self.of(file, item) for item in term.items])
             case Op.FROM:
                 return self._taken(file, term)
             case Op.SUPER:
@@ -166,7 +171,9 @@ class Evaluator:
         With *builtins* what nobody binds is a builtin.
         """
         file, one = self.scope_file[scope], self.scope(scope)
-        found = self.of(file, one.names.get(name, UNKNOWN)) | self.stored("static", scope, name)
+        found, kept = self.of(file, one.names.get(name, UNKNOWN)), self.stored("static", scope, name)
+        if kept:
+            found |= kept
         if found or one.kind != "module" or name in one.names:
             return found
         bringer = self.bringer(file, name)
@@ -207,7 +214,9 @@ class Evaluator:
         param = one.params[place]
         if param.star:
             return NOTHING
-        found = self.cells.read(self.param_key(scope, place)) | self.of(file, param.default) | self.of(file, param.type)
+        found = self.cells.read(self.param_key(scope, place))
+        if param.default or param.type:
+            found = found.union(self.of(file, param.default), self.of(file, param.type))
         if place == 0 and (owner := self.owner(scope)) is not None:
             on_class = "classmethod" in one.marks or one.name in _ON_CLASS
             found |= {Class(owner) if on_class else Instance(owner)}

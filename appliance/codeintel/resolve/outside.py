@@ -1,11 +1,13 @@
 """What lies outside of the repository: what its attributes and calls give, as far as that can be said."""
 
 import builtins
+from functools import lru_cache
 from typing import Final
 
 from appliance.codeintel.resolve.values import Constant, External, Value
 
 _LONGEST: Final = 5  # dots in a name
+_REMEMBERED: Final = 4_000  # members
 _SILENT: Final = frozenset({"typing", "abc", "types", "enum"})  # what their calls give has no members worth a name
 _TEXT: Final = frozenset({
     "capitalize", "casefold", "center", "expandtabs", "format", "join", "ljust", "lower", "lstrip", "removeprefix",
@@ -20,6 +22,7 @@ def builtin_type(text: str) -> type | None:
     return found if isinstance(found, type) else None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def member(path: str, name: str) -> External | None:
     """Return what *name* of the external thing *path* is, None where it has none. Names do not grow for ever."""
     head, _, rest = path.partition(".")
