@@ -6,7 +6,6 @@ import signal
 import click
 
 from appliance.base import log
-from appliance.base.paths import DataPaths
 from appliance.cli import loading, wire
 from appliance.cli.flags import Flags
 from appliance.cli.relay import Relay
@@ -23,10 +22,4 @@ def command(flags: Flags) -> None:
     loaded = loading.load(flags)
     log.configure(level="warning", json=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading standard input cannot be interrupted in any other way
-    asyncio.run(_serve(loading.paths(loaded)))
-
-
-async def _serve(paths: DataPaths) -> None:
-    served = server(Relay(paths))
-    async with wire.opened() as (read, write):
-        await served.run(read, write, served.create_initialization_options())
+    asyncio.run(wire.serve(server(Relay(loading.paths(loaded)))))

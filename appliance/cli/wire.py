@@ -3,14 +3,13 @@
 import asyncio
 import io
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.server import Server
 from mcp.server.stdio import stdio_server
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
@@ -39,31 +38,28 @@ class Lines(io.TextIOWrapper):
         return f"{line[:_HEAD]}\n"
 
 
-@asynccontextmanager
-async def opened() -> AsyncIterator[
-    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], WriteStream[SessionMessage]]
-]:
-    """Give what is read and what writes; whatever is no message is answered with an error and not given."""
+async def serve(server: Server[dict[str, object]]) -> None:
+    """Have *server* answer what comes, to the end of it; whatever is no message is answered with an error here."""
     lines = Lines(io.BufferedReader(io.FileIO(_STDIN, closefd=False)), encoding="utf-8", errors="replace")
     passing, passed = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with stdio_server(stdin=anyio.wrap_file(lines)) as (read, write):
-        sorting = asyncio.create_task(_sorted(read, passing, write))
+        sorting = asyncio.create_task(_sorted(read, passing, write.send))
         try:
-            yield passed, write
+            await server.run(passed, write, server.create_initialization_options())
         finally:
             sorting.cancel()
 
 
 async def _sorted(
-    read: ReadStream[SessionMessage | Exception],
+    read: AsyncIterable[SessionMessage | Exception],
     passing: MemoryObjectSendStream[SessionMessage | Exception],
-    write: WriteStream[SessionMessage],
+    answer: Callable[[SessionMessage], Awaitable[None]],
 ) -> None:
     async with passing:
         async for item in read:
             if isinstance(item, Exception):
                 error = ErrorData(code=PARSE_ERROR, message=_SAID)
-                await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=_id_of(item), error=error)))
+                await answer(SessionMessage(JSONRPCError(jsonrpc="2.0", id=_id_of(item), error=error)))
             else:
                 await passing.send(item)
 
