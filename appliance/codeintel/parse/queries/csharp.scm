@@ -12,6 +12,8 @@
 (constructor_declaration) @d.constructor
 (property_declaration) @d.property
 (event_declaration) @d.property
+(event_field_declaration (variable_declaration (variable_declarator) @d.property))
+(record_declaration (parameter_list (parameter name: (identifier) @n.property)))
 (field_declaration (variable_declaration (variable_declarator) @d.field))
 
 (invocation_expression function: [(identifier) (member_access_expression) (generic_name)] @r.call)

@@ -9,6 +9,7 @@
 (enum_entry (identifier) @n.constant)
 (source_file (property_declaration (variable_declaration (identifier) @n.variable)))
 (class_body (property_declaration (variable_declaration (identifier) @n.property)))
+(class_parameter ["val" "var"] . (identifier) @n.property)
 
 
 (call_expression . [(identifier) (navigation_expression)] @r.call)

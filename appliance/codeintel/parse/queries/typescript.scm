@@ -4,6 +4,8 @@
 (interface_declaration) @d.interface
 (type_alias_declaration) @d.type
 (enum_declaration) @d.enum
+(enum_body name: (property_identifier) @n.constant)
+(enum_body (enum_assignment name: (property_identifier) @n.constant))
 (internal_module) @d.namespace
 (module) @d.namespace
 (function_declaration) @d.function
@@ -22,6 +24,7 @@
 (program (lexical_declaration (variable_declarator name: (identifier)) @d.variable))
 (program (variable_declaration (variable_declarator name: (identifier)) @d.variable))
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable)))
+(internal_module (statement_block (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable))))
 
 (call_expression function: [(identifier) (member_expression)] @r.call)
 (new_expression constructor: [(identifier) (member_expression)] @r.call)

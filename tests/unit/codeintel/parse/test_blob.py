@@ -231,6 +231,29 @@ def test_tokens_of_a_chunk_are_those_of_its_lines() -> None:
     assert [chunk.tokens for chunk in parsed("a.py", source).chunks] == [tokenize(source)]
 
 
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("a.py", "a, B = 1, 2\n(c, d) = e\nclass C:\n    x, y = 1, 2\n", "a B c d C C.x C.y"),
+        (
+            "a.py",
+            "try:\n    A = 1\nexcept E:\n    A = 2\nif x:\n    pass\nelse:\n    z = 1\n@w\ndef f():\n    inner = 1\n",
+            "A A#2 z f",
+        ),
+        ("a.kt", "data class U(val name: String, private var age: Int = size, plain: Int)\n", "U U.name U.age"),
+        ("A.java", "record R(int a, String... rest) { R { } void f(int b) { } }\n", "R R.a R.rest R.R R.f"),
+        (
+            "a.cs",
+            "record P(int X, string Y);\nclass A { event System.Action Changed; void F(int q) { } }\n",
+            "P P.X P.Y A A.Changed A.F",
+        ),
+        ("a.ts", "enum E { One, Two = 3 }\nnamespace N { export const y = 1 }\n", "E E.One E.Two N N.y"),
+    ],
+)
+def test_what_stands_in_a_head_a_list_or_a_branch_is_defined_too(path: str, source: str, expected: str) -> None:
+    assert [symbol.qualname for symbol in parsed(path, source).symbols] == expected.split()
+
+
 def test_markdown_has_its_headings_as_symbols() -> None:
     found = parsed("a.md", "# One\ntext\n## Two\n```\n# no\n```\nThree\n=====\n## Two\n")
     lines = [(symbol.qualname, symbol.start_line, symbol.end_line) for symbol in found.symbols]
@@ -255,7 +278,8 @@ def test_kotlin_classes_on_a_line_each_are_all_found() -> None:
         'sealed class E { object X : E()\n data class Y(val n: Int) : E() { fun z() = "${ n }" } }\nfun f() = B()\n'
     )
     found = parsed("a.kt", source)
-    assert [symbol.qualname for symbol in found.symbols] == ["B", "B.go", "C", "C.go", "E", "E.X", "E.Y", "E.Y.z", "f"]
+    wanted = ["B", "B.go", "C", "C.b", "C.go", "E", "E.X", "E.Y", "E.Y.n", "E.Y.z", "f"]
+    assert [symbol.qualname for symbol in found.symbols] == wanted
     assert found.torn == 0
 
 

@@ -57,8 +57,9 @@ DEFINITIONS = [
         function over(a: string): void;
         function over(a: any) {}
         """,
-        ["interface I", "property I.p", "method I.m", "type Alias", "enum E", "namespace N", "function N.f", "class Foo",
-         "field Foo.x", "constructor Foo.constructor", "method Foo.go", "method Foo.h", "function over", "function over#2"],
+        ["interface I", "property I.p", "method I.m", "type Alias", "enum E", "constant E.A", "namespace N", "function N.f",
+         "class Foo", "field Foo.x", "constructor Foo.constructor", "method Foo.go", "method Foo.h",
+         "function over", "function over#2"],
     ),
     ("a.tsx", "const App = () => <Page a={1}><Btn/></Page>;\n", ["function App"]),
     (
@@ -99,7 +100,7 @@ DEFINITIONS = [
         record Rec(int a) {}
         """,
         ["class Foo", "field Foo.f", "field Foo.g", "constructor Foo.Foo", "method Foo.go", "class Foo.In", "interface I",
-         "constant I.K", "method I.m", "enum E", "constant E.A", "class Rec"],
+         "constant I.K", "method I.m", "enum E", "constant E.A", "class Rec", "field Rec.a"],
     ),
     (
         "a.c",
@@ -177,8 +178,8 @@ DEFINITIONS = [
         object Single {}
         val top = 3
         """,
-        ["class Foo", "class Foo.Companion", "property Foo.Companion.X", "method Foo.go", "interface I", "enum E",
-         "constant E.A", "class Single", "variable top"],
+        ["class Foo", "property Foo.a", "class Foo.Companion", "property Foo.Companion.X", "method Foo.go", "interface I",
+         "enum E", "constant E.A", "class Single", "variable top"],
     ),
     (
         "a.scala",
