@@ -22,11 +22,11 @@ def moved(services: Services, repo: Repo) -> bool:
             return True
         with closing(services.registry.open(repo)) as source:
             indexed = generations.branches(repo.id)
-            own = generations.published(repo.id).info.branch
+            own = generations.info(repo.id).branch
             if {*source.fitting(repo.settings.branches)[:MOST_BRANCHES]} - {own} != {*indexed} - {""}:
                 return True
             for branch in indexed:
-                info = generations.published(repo.id, branch).info
+                info = generations.info(repo.id, branch)
                 if source.tip(branch or repo.branch)[1] != info.commit or source.behind(
                     branch=info.branch, commit=info.commit
                 ):

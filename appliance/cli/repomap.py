@@ -10,7 +10,11 @@ from appliance.cli.scope import about
 
 @click.command()
 @click.option("--tokens", type=click.IntRange(100, 32_000), default=1000, show_default=True, help="About how many tokens.")
-@click.option("--focus", multiple=True, help="A definition, file or folder to begin at; may be repeated.")
+@click.option(
+    "--focus",
+    multiple=True,
+    help="A definition, file or folder to begin at; may be repeated. Repositories without come last.",
+)
 @about
 @output.json_option
 @click.pass_obj

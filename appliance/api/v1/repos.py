@@ -163,7 +163,7 @@ class RepoController(Controller):
     ) -> FileOut:
         """Return lines *start* to *end* of the file at *path*: at most 2,000. *commit* defaults to the indexed one."""
         known = services.registry.repo(repo)
-        at = CommitId(commit) if commit else services.generations.published(known.id).info.commit
+        at = CommitId(commit) if commit else services.generations.info(known.id).commit
         return _file(services, known, path=exact_path(request.scope["query_string"]) or path, commit=at, lines=(start, end))
 
 
@@ -181,7 +181,7 @@ def _project(services: Services, which: str) -> Project:
 def _whole(services: Services, repo: Repo) -> RepoOut:
     index, branches = None, []
     try:
-        info = services.generations.published(repo.id).info
+        info = services.generations.info(repo.id)
         index = IndexOut.of(info, behind=services.generations.freshness(repo.id).behind)
         branches = [_branch(services, repo, branch) for branch in services.generations.branches(repo.id) if branch]
     except NotFound:
@@ -195,7 +195,7 @@ def _whole(services: Services, repo: Repo) -> RepoOut:
 
 
 def _branch(services: Services, repo: Repo, branch: str) -> BranchOut:
-    info = services.generations.published(repo.id, branch).info
+    info = services.generations.info(repo.id, branch)
     return BranchOut.of(branch, info, behind=services.generations.freshness(repo.id, branch).behind)
 
 

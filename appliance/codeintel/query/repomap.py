@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,11 +26,18 @@ _MOST_MISSED: Final = 20  # that do not fit any more, before the map is full
 
 
 def repomap(asked: Asked, ranker: Ranker, *, tokens: int, focus: Sequence[str]) -> RepomapResponse:
-    """Return the files and definitions that matter most, in about so many *tokens*; raise as `focused` does."""
+    """Return the files and definitions that matter most, in about so many *tokens*; raise as `focused` does.
+
+    What has nothing of *focus* comes behind what has some: ranks tell only how much of the same code leans on a thing.
+    """
     held = focused(asked.code, focus)
     ranked = [(code, ranker.ranks(code, of)) for code, of in zip(asked.code, held, strict=True)]
-    draft = _Draft(int(tokens * CHARACTERS_A_TOKEN))
-    best = sorted((each for code, ranks in ranked for each in _best(code, ranks)), key=lambda each: -each[0])
+    behind = frozenset(id(code.generation) for code, of in zip(asked.code, held, strict=True) if focus and not of)
+    draft = _Draft(int(tokens * CHARACTERS_A_TOKEN), behind)
+    best = sorted(
+        (each for code, ranks in ranked for each in _best(code, ranks)),
+        key=lambda each: (id(each[1].generation) in behind, -each[0]),
+    )
     for _, code, row in best:
         if not draft.add(code, row):
             break
@@ -60,6 +68,7 @@ class _Draft:
     """Lines of a map, as long as there is room for them."""
 
     left: int  # characters
+    behind: AbstractSet[int]  # generations that come last
     missed: int = 0
     rows: dict[tuple[int, str], dict[int, SymbolRow]] = field(default_factory=lambda: defaultdict(dict))
     code: dict[int, Code] = field(default_factory=dict)
@@ -81,15 +90,15 @@ class _Draft:
         return True
 
     def files(self, ranked: Sequence[tuple[Code, Ranks]]) -> tuple[MapFile, ...]:
-        """Return what was taken in, the files with the highest ranks first."""
+        """Return what was taken in, the files with the highest ranks first but for those that are behind."""
         shares = {id(code.generation): np.bincount(ranks.file, weights=ranks.rank) for code, ranks in ranked}
-        found = []
+        found = list[tuple[bool, MapFile]]()
         for (code, path), rows in self.rows.items():
             item = self.code[code]
             share = float(shares[code][item.generation.files.by_path[path]]) / len(ranked)
             inside = sorted(rows.values(), key=lambda row: (row.start_line, row.id))
-            found.append(MapFile(file_of(item, path), round(share, 6), tuple(entries_of(inside))))
-        return tuple(sorted(found, key=lambda each: (-each.rank, each.file.path)))
+            found.append((code in self.behind, MapFile(file_of(item, path), round(share, 6), tuple(entries_of(inside)))))
+        return tuple(each for _, each in sorted(found, key=lambda pair: (pair[0], -pair[1].rank, pair[1].file.path)))
 
     def text(self, files: Sequence[MapFile]) -> str:
         """Return *files* as one text."""

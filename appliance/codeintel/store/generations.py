@@ -2,11 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,8 +17,9 @@ from appliance.codeintel.results import Freshness
 from appliance.codeintel.source.address import Address
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore, Published
-from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.graph import CallGraph
+from appliance.codeintel.store.layers import open_tables
 from appliance.codeintel.store.matrix import VectorMatrix, matrix_folder
 from appliance.codeintel.store.text import Unpacked
 from appliance.errors import ApplianceError, NotFound, StoreCorrupt
@@ -30,6 +31,8 @@ _BEHIND_WITHIN_S = 3.0  # how long `Generations.freshness` waits for one
 _COUNTERS = 4  # threads that ask repositories; they may hang on a disk that does not answer, so nothing else uses them
 _MOST_ASKED = 100  # counts that wait for one repository
 _ATTEMPTS = 3  # a flip between asking and opening, twice in a row, is already unheard of
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -98,6 +101,17 @@ class Generations:
 
         The same object comes back until something newer is published. A caller keeps one object for one whole answer.
         """
+        return self._now(repo, branch, self._open)
+
+    def info(self, repo: RepoId, branch: str = "") -> GenerationInfo:
+        """Return what the generation holds that `published` returns; raise as it does.
+
+        That is not opened, which takes long, and much memory, where it has many files: of damage only what a glance tells is
+        found.
+        """
+        return self._now(repo, branch, _read)
+
+    def _now(self, repo: RepoId, branch: str, use: "Callable[[Repo, CodeStore, Published, str], T]") -> T:
         known = self._registry.repo(repo)
         store = self._store(known.project)
         for _ in range(_ATTEMPTS):
@@ -105,7 +119,7 @@ class Generations:
             if now is None:
                 raise _not_indexed(known, branch)
             try:
-                return self._open(known, store, now, branch=branch)
+                return use(known, store, now, branch)
             except StoreCorrupt as exc:
                 if store.published(known.id, branch) == now:
                     raise StoreCorrupt(exc.message, remedy="Index the repository again.", repo=known.id) from exc
@@ -131,7 +145,7 @@ class Generations:
         """Return the names of the branches of *repo* that are published, its own first, which is "HEAD" if it has none."""
         others = [branch for branch in self.branches(repo) if branch]
         try:
-            own = self.published(repo).info.branch
+            own = self.info(repo).branch
         except (NotFound, StoreCorrupt):
             own = ""
         return [own or "HEAD", *others]
@@ -143,9 +157,10 @@ class Generations:
         still use it.
         """
         known = self._registry.repo(repo)
+        now = self._store(known.project).published(repo)
+        generation = None if now is None else now.generation
         with self._lock:
             opened = self._sources.get(repo)
-            generation = self._generation_of(repo)
         if opened is not None and (opened.location, opened.generation) == (known.source, generation):
             return opened.source
         source = self._registry.open(known)
@@ -160,7 +175,7 @@ class Generations:
         many repositories would wait for a look at all of their files.
         """
         known = self._registry.repo(repo)
-        info = self.published(repo, branch).info
+        info = self.info(repo, branch)
         behind = self._ask(known.id, _Question(info.branch, info.commit), believe=believe)
         return Freshness(
             repo=known.id,
@@ -223,7 +238,7 @@ class Generations:
         for source in sources:
             source.close()
 
-    def _open(self, repo: Repo, store: CodeStore, now: Published, *, branch: str) -> Generation:
+    def _open(self, repo: Repo, store: CodeStore, now: Published, branch: str) -> Generation:
         with self._lock:
             held = self._held.get((repo.id, branch))
             if held is None or held.published != now:
@@ -236,10 +251,6 @@ class Generations:
             if store is None:
                 store = self._stores[project] = CodeStore(self._paths.project(project))
             return store
-
-    def _generation_of(self, repo: RepoId) -> GenerationId | None:
-        held = self._held.get((repo, ""))
-        return None if held is None else held.published.generation
 
     def _count_all(self, repo: RepoId, counting: "_Counting") -> None:
         while True:
@@ -299,6 +310,11 @@ def counted(counting: "Future[int | None]", *, within: float) -> int | None:
         return counting.result(within)
     except (TimeoutError, CancelledError, ApplianceError, OSError):
         return None
+
+
+def _read(_repo: Repo, store: CodeStore, now: Published, _branch: str) -> GenerationInfo:
+    open_tables(store.paths.generations / now.folder).close()
+    return store.info(now.generation)
 
 
 def _reopened(store: CodeStore, now: Published, held: _Held | None, unpacked: Unpacked) -> Generation:

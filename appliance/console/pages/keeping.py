@@ -87,7 +87,7 @@ def branch_rows(repo: Repo, services: Services) -> tuple[BranchRow, ...]:
     found = []
     for branch in services.generations.branches(repo.id):
         if branch:
-            info = services.generations.published(repo.id, branch).info
+            info = services.generations.info(repo.id, branch)
             behind = services.generations.freshness(repo.id, branch).behind
             lag = "Lag unknown, or gone" if behind is None else f"{count(behind, 'commit')} behind" if behind else "Current"
             found.append(BranchRow(display(branch), info.commit, info.created_at, info.files, lag))

@@ -83,7 +83,7 @@ def repo_row(repo: Repo, services: Services) -> RepoRow:
     """Return *repo* as it stands now."""
     running = _running(repo, services)
     try:
-        info = services.generations.published(repo.id).info
+        info = services.generations.info(repo.id)
         fresh = services.generations.freshness(repo.id)
     except (NotFound, StoreCorrupt):
         info, fresh = None, None

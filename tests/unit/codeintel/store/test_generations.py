@@ -54,9 +54,10 @@ def appliance(tmp_path: Path) -> Iterator[Appliance]:
 
 
 def test_a_repo_that_was_never_indexed_is_not_found_and_says_what_to_do(appliance: Appliance) -> None:
-    with pytest.raises(NotFound) as caught:
-        appliance.generations.published(appliance.repo.id)
-    assert caught.value.remedy
+    for ask in (appliance.generations.published, appliance.generations.info):
+        with pytest.raises(NotFound) as caught:
+            ask(appliance.repo.id)
+        assert caught.value.remedy
 
 
 def test_the_same_handle_comes_back_until_something_newer_is_published(appliance: Appliance) -> None:
@@ -66,6 +67,21 @@ def test_the_same_handle_comes_back_until_something_newer_is_published(appliance
     newer = appliance.publish("two")
     assert appliance.generations.published(appliance.repo.id).info == newer
     assert first.lexical.chunks(["one"], 1)[0].tolist() == [0]  # a reader keeps what it holds
+
+
+def test_what_a_generation_holds_is_told_without_opening_it(appliance: Appliance) -> None:
+    """A list of repositories is seen often, and one of a million files takes a gigabyte when it is opened."""
+    info = appliance.publish("one")
+    folder = appliance.store.paths.generations / info.id
+    (folder / "chunk_file.npy").write_bytes(b"")
+    assert appliance.generations.info(appliance.repo.id) == info
+    assert appliance.generations.freshness(appliance.repo.id).generation == info.id
+    with pytest.raises(StoreCorrupt):
+        appliance.generations.published(appliance.repo.id)
+    (folder / "generation.db").unlink()
+    with pytest.raises(StoreCorrupt) as caught:
+        appliance.generations.info(appliance.repo.id)
+    assert caught.value.remedy
 
 
 def test_asking_whether_something_newer_was_published_costs_less_than_a_millisecond(appliance: Appliance) -> None:
