@@ -5,6 +5,8 @@ the parser processes and are made and encoded ten times faster. Lines are 1-base
 """
 
 import zlib
+from array import array
+from itertools import islice
 from typing import Final, Literal, TypeVar
 
 import msgspec
@@ -62,7 +64,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
     end_line: int
     symbol: int
     defines: tuple[int, ...]  # indexes of the symbols whose head stands in this chunk
-    tokens: str  # search tokens of the text, joined by spaces: identifiers split and kept whole, lightly stemmed
+    words: int  # how many of the blob's sequence of words are its own, after those of the chunks before it
 
 
 class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -81,6 +83,8 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     problem: str = ""
     secrets: tuple[tuple[int, str], ...] = ()  # line and kind of each that was found, masked or not
     torn: int = 0
+    words: tuple[str, ...] = ()  # each once, as its search tokens: identifiers split and kept whole, lightly stemmed
+    sequence: bytes = b""  # the places in `words` of all words of all chunks, see `numbers`
 
 
 class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -96,6 +100,8 @@ class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     problem: str
     secrets: tuple[tuple[int, str], ...]
     torn: int
+    words: tuple[str, ...]
+    sequence: bytes
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -123,6 +129,17 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     problem: str
     facts: bytes
+
+
+def numbers(facts: BlobFacts | Searched) -> "array[int]":
+    """Return the sequence of words of *facts* as places in its table."""
+    return array("H" if len(facts.words) <= 1 << 16 else "I", facts.sequence)
+
+
+def texts(facts: BlobFacts | Searched) -> list[str]:
+    """Return the search tokens of each chunk, in order, joined by single spaces."""
+    words = iter(map(facts.words.__getitem__, numbers(facts)))
+    return [" ".join(filter(None, islice(words, chunk.words))) for chunk in facts.chunks]
 
 
 Form = TypeVar("Form", BlobFacts, Searched, Mentions)

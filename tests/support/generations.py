@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from appliance.base.paths import DataPaths
 from appliance.base.sqlite import connect
 from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.writer import build
 from appliance.codeintel.facts import BlobFacts, Chunk, Symbol, pack_facts
-from appliance.codeintel.parse.tokens import tokenize
+from appliance.codeintel.parse.words import Words
 from appliance.codeintel.registry import MIGRATIONS
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
 from appliance.codeintel.store.code import BlobRow, CodeStore
@@ -23,8 +25,19 @@ def facts_of(text: str, *names: str, language: str = "python") -> BlobFacts:
     """Return facts of *text* as one chunk that defines a function of each of *names*, all at line 1."""
     lines = text.count("\n") + 1
     symbols = tuple(Symbol(n.rpartition(".")[2], n, "function", 1, lines, f"def {n}()", f"The {n}.") for n in names)
-    chunk = Chunk(1, lines, 0 if names else -1, tuple(range(len(names))), tokenize(text))
-    return BlobFacts(language, "utf-8", lines, symbols, (), (), (chunk,))
+    return with_texts(
+        BlobFacts(
+            language, "utf-8", lines, symbols, chunks=(Chunk(1, lines, 0 if names else -1, tuple(range(len(names))), 0),)
+        ),
+        text,
+    )
+
+
+def with_texts(facts: BlobFacts, *texts: str) -> BlobFacts:
+    """Return *facts* with the words of *texts*, one a chunk."""
+    words = Words()
+    chunks = [structs.replace(chunk, words=words.add(text)) for chunk, text in zip(facts.chunks, texts, strict=True)]
+    return structs.replace(facts, chunks=tuple(chunks), words=words.table(), sequence=words.sequence())
 
 
 def blob_of(facts: BlobFacts) -> BlobId:

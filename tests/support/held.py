@@ -14,7 +14,7 @@ import numpy as np
 
 from appliance.base.sqlite import connect_immutable
 from appliance.codeintel.build.growing import states
-from appliance.codeintel.facts import BlobFacts, unpack_facts
+from appliance.codeintel.facts import BlobFacts, texts, unpack_facts
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.store.adjacency import CENTRALITY, COLUMNS
 from appliance.codeintel.store.generation import GenerationInfo
@@ -154,7 +154,7 @@ def latent(held: Held) -> Rows:
     for file, path in held.paths.items():
         key = held.generation.files.blobs[file], held.generation.files.hints[file]
         for place, chunk in enumerate(_chunks(held, file)):
-            expected = space.embed(facts[key][-1].chunks[place].tokens.split())
+            expected = space.embed(texts(facts[key][-1])[place].split())
             if not np.allclose(rows[chunk], expected, atol=0.02):
                 wrong.append((path, place))
     return wrong
@@ -297,6 +297,7 @@ COMPARED: Final[Mapping[str, Callable[[Held], object]]] = {
     "patch.db/chunks": chunks,
     "patch.db/defines": chunks,
     "patch.db/postings": words,
+    "patch.db/lengths": words,
     "lexical/": words,
     "latent/": latent,
     "text-": text,

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.facts import Searched, Symbol, unpack_facts
-from appliance.codeintel.parse.tokens import tokenize
-from appliance.codeintel.store.lexical import LexicalDoc
+from appliance.codeintel.facts import Chunk, Searched, Symbol, numbers, unpack_facts
+from appliance.codeintel.parse.tokens import by_word
+from appliance.codeintel.store.lexical import FileWords
 from appliance.codeintel.store.schema import ARRAYS
 from appliance.errors import StoreCorrupt
 
@@ -45,7 +47,7 @@ _FIRST: Final = Start()
 
 
 class Assembly:
-    """Writes files, symbols and what is left out into the tables of *db* while its `documents` are drawn.
+    """Writes files, symbols and what is left out into the tables of *db* while its `files` are drawn.
 
     *folder* holds the staged tree. ``arrays`` then hold the chunks, the first of which has the number of *start*.
     """
@@ -67,6 +69,7 @@ class Assembly:
         self._staged = sqlite3.connect(f"{(folder / STAGING_NAME).absolute().as_uri()}?mode=ro", uri=True)
         self._staged.execute("ATTACH ? AS project", (f"{project_db.absolute().as_uri()}?mode=ro",))
         self.arrays = {name: array("i") for name in ARRAYS}
+        self._columns = [self.arrays[name] for name in ARRAYS[:-1]]  # one number a chunk
         self._symbols: list[tuple[object, ...]] = []
         self._symbol_count = self._files = self._lines = self._problems = self._torn = self._secrets = 0
         self._left_out: Counter[str] = Counter()
@@ -78,8 +81,8 @@ class Assembly:
         """Close the staged tree."""
         self._staged.close()
 
-    def documents(self) -> Iterator[LexicalDoc]:
-        """Yield every chunk as the lexical index takes it, file by file in the order of paths. To be drawn once, wholly."""
+    def files(self) -> Iterator[FileWords]:
+        """Yield every file as the lexical index takes it, in the order of paths. To be drawn once, wholly."""
         self._copy_left_out()
         for number, row in enumerate(self._staged.execute(_QUERY, (self._recipe,))):
             if number % _TELL_EVERY == 0:
@@ -90,13 +93,13 @@ class Assembly:
             if reason:
                 self._leave_out(path, reason, detail)
             else:
-                yield from self._file(path, (blob, hint, flags), unpack_facts(packed, Searched))
+                yield self._file(path, (blob, hint, flags), unpack_facts(packed, Searched))
         self._flush_symbols()
         self.arrays["defines_start"].append(len(self.arrays["defines"]))
         self._tell(self._entries, self._entries)
 
     def counts(self) -> Counts:
-        """Return what was found, once `documents` is drawn."""
+        """Return what was found, once `files` is drawn."""
         return Counts(
             entries=self._entries,
             files=self._files,
@@ -120,7 +123,7 @@ class Assembly:
         self._left_out[reason] += 1
         self._db.execute("INSERT INTO left_out VALUES (?, ?, ?, ?, ?)", (number, path, reason, detail, beside))
 
-    def _file(self, path: bytes, listed: tuple[str, str, int], facts: Searched) -> Iterator[LexicalDoc]:
+    def _file(self, path: bytes, listed: tuple[str, str, int], facts: Searched) -> FileWords:
         blob, hint, flags = listed
         number, first_symbol = self._start.file + self._files, self._start.symbol + self._symbol_count
         first_chunk = self._start.chunk + len(self.arrays["chunk_file"])
@@ -132,23 +135,23 @@ class Assembly:
         self._count(facts)
         self._db.executemany("INSERT INTO secrets VALUES (?, ?, ?)", [(number, *secret) for secret in facts.secrets])
         self._add_symbols(number, first_symbol, facts.symbols)
-        path_tokens = tokenize(os.fsdecode(path).encode(errors="replace").decode())
-        for index, chunk in enumerate(facts.chunks, start=first_chunk):
-            defined = [facts.symbols[i] for i in chunk.defines]
-            around = [facts.symbols[chunk.symbol].qualname] if chunk.symbol >= 0 else []
-            row = (number, chunk.start_line, chunk.end_line, first_symbol + chunk.symbol if chunk.symbol >= 0 else -1)
-            for name, value in zip(ARRAYS, (*row, len(self.arrays["defines"])), strict=False):
-                self.arrays[name].append(value)
-            self.arrays["defines"].extend(first_symbol + i for i in chunk.defines)
-            yield LexicalDoc(
-                chunk=index,
-                file=number,
-                tokens=chunk.tokens,
-                names=tokenize(" ".join([*(s.qualname for s in defined), *around])),
-                path=path_tokens,
-                signature=tokenize(" ".join(s.signature for s in defined)),
-                doc=tokenize(" ".join(s.doc for s in defined)),
-            )
+        names = [self._chunk(number, first_symbol, facts, chunk) for chunk in facts.chunks]
+        spelt = os.fsdecode(path).encode(errors="replace").decode()
+        counts = [chunk.words for chunk in facts.chunks]
+        sequence = np.asarray(numbers(facts))
+        return FileWords(number, first_chunk, list(by_word(spelt)), facts.words, sequence, counts, names)
+
+    def _chunk(self, file: int, first_symbol: int, facts: Searched, chunk: Chunk) -> list[str]:
+        """Note where *chunk* stands, and return the words of its names: of what it defines and of what holds it."""
+        holder = first_symbol + chunk.symbol if chunk.symbol >= 0 else -1
+        row = (file, chunk.start_line, chunk.end_line, holder, len(self.arrays["defines"]))
+        for array_, value in zip(self._columns, row, strict=True):
+            array_.append(value)
+        self.arrays["defines"].extend(first_symbol + i for i in chunk.defines)
+        names = [facts.symbols[i].qualname for i in chunk.defines]
+        if chunk.symbol >= 0:
+            names.append(facts.symbols[chunk.symbol].qualname)
+        return list(by_word(" ".join(names)))
 
     def _count(self, facts: Searched) -> None:
         self._files += 1

@@ -25,7 +25,7 @@ from appliance.codeintel.store.added import Posting, add_postings, postings
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.layers import PATCH_NAME
-from appliance.codeintel.store.lexical import LexicalDoc, distinct_names, with_files
+from appliance.codeintel.store.lexical import FileWords
 from appliance.codeintel.store.schema import PATCH
 from appliance.errors import StorageFault
 
@@ -101,10 +101,10 @@ def _add(
     with closing(Assembly(db, folder, project_db=project_db, recipe=recipe, tell=_silent, start=start)) as assembly:
         texts: list[tuple[str, bytes]] = []
         rows: list[Posting] = []
-        for document, whole in with_files(assembly.documents()):
-            texts.append((document.tokens, packed(document.tokens)))
-            rows += _of_chunk(document)
-            rows += _of_file(whole) if whole else ()
+        for file in assembly.files():
+            words = list(file.texts())
+            texts += [(text, packed(text)) for text in words]
+            rows += _postings(db, file, words)
             if len(rows) > _ROWS:
                 add_postings(db, rows)
         add_postings(db, rows)
@@ -112,15 +112,16 @@ def _add(
         return assembly.counts()
 
 
-def _of_chunk(document: LexicalDoc) -> Iterator[Posting]:
-    fields = (document.tokens, document.names, document.path, document.signature, document.doc)
-    return postings(whole=False, document=document.chunk, texts=fields)
-
-
-def _of_file(documents: Sequence[LexicalDoc]) -> Iterator[Posting]:
-    last = documents[-1]
-    fields = (" ".join(each.tokens for each in documents), distinct_names(documents), last.path)
-    return postings(whole=True, document=last.file, texts=fields)
+def _postings(db: sqlite3.Connection, file: FileWords, texts: Sequence[str]) -> Iterator[Posting]:
+    """Yield what stands in a *file* and in its chunks, of such *texts*, and note how long each field is."""
+    chunks = range(file.first_chunk, file.first_chunk + len(texts))
+    fields = [(0, chunk, text.split()) for chunk, text in zip(chunks, texts, strict=True)]
+    fields += [(1, chunk, " ".join(words).split()) for chunk, words in zip(chunks, file.names, strict=True)]
+    fields.append((2, file.file, " ".join(file.path).split()))
+    lengths = [(field, number, len(tokens)) for field, number, tokens in fields]
+    db.executemany("INSERT INTO lengths VALUES (?, ?, ?)", lengths)
+    for field, number, tokens in fields:
+        yield from postings(field, number, tokens)
 
 
 def _add_chunks(db: sqlite3.Connection, assembly: Assembly, first: int, texts: Sequence[tuple[str, bytes]]) -> None:

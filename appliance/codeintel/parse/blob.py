@@ -14,8 +14,8 @@ from appliance.codeintel.parse.languages import LOOKED_AT, MARKDOWN, language_of
 from appliance.codeintel.parse.references import references
 from appliance.codeintel.parse.symbols import Scope, SymbolFinder
 from appliance.codeintel.parse.text import SourceText
-from appliance.codeintel.parse.tokens import tokenize
 from appliance.codeintel.parse.torn import torn_percent
+from appliance.codeintel.parse.words import Words
 from appliance.errors import MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
@@ -40,7 +40,7 @@ def facts(task: BlobTask) -> BlobFacts:
         Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)
         for scope in found.scopes
     ]
-    pieces = cut(text.lines, spans, head=_head(captures, found.scopes), shape=CODE)
+    pieces, words = cut(text.lines, spans, head=_head(captures, found.scopes), shape=CODE), Words()
     return BlobFacts(
         language=language,
         encoding=decoded.encoding,
@@ -48,9 +48,11 @@ def facts(task: BlobTask) -> BlobFacts:
         symbols=tuple(found.symbols),
         references=tuple(references(language, captures, text, found.scopes)),
         imports=tuple(imports(language, captures, text)),
-        chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes]),
+        chunks=_chunks(pieces, text, found.symbols, owners=[scope.symbol for scope in found.scopes], words=words),
         secrets=task.secrets,
         torn=torn_percent(root),
+        words=words.table(),
+        sequence=words.sequence(),
     )
 
 
@@ -65,20 +67,22 @@ def facts_by_lines(task: BlobTask, *, problem: str) -> BlobFacts:
 def _by_lines(task: BlobTask, text: SourceText, encoding: Encoding, language: str, *, problem: str = "") -> BlobFacts:
     symbols = headings(text.lines) if language == MARKDOWN else []
     spans = [Span(each.start_line, each.end_line, each.start_line, each.parent) for each in symbols]
-    pieces = cut(text.lines, spans, head=0, shape=TEXT)
+    pieces, words = cut(text.lines, spans, head=0, shape=TEXT), Words()
     return BlobFacts(
         language=language,
         encoding=encoding,
         lines=len(text.lines),
         symbols=tuple(symbols),
-        chunks=_chunks(pieces, text, symbols, owners=range(len(symbols))),
+        chunks=_chunks(pieces, text, symbols, owners=range(len(symbols)), words=words),
         problem=problem,
         secrets=task.secrets,
+        words=words.table(),
+        sequence=words.sequence(),
     )
 
 
 def _chunks(
-    pieces: Sequence[Piece], text: SourceText, symbols: Sequence[Symbol], *, owners: Sequence[int]
+    pieces: Sequence[Piece], text: SourceText, symbols: Sequence[Symbol], *, owners: Sequence[int], words: Words
 ) -> tuple[Chunk, ...]:
     heads = [symbol.start_line for symbol in symbols]
     return tuple(
@@ -87,7 +91,7 @@ def _chunks(
             end_line=last,
             symbol=owners[span] if span >= 0 else -1,
             defines=tuple(range(bisect_left(heads, first), bisect_right(heads, last))),
-            tokens=tokenize(text.between(first, last)),
+            words=words.add(text.between(first, last)),
         )
         for first, last, span in pieces
     )

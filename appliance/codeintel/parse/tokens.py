@@ -7,7 +7,7 @@ in code. One pass of a regular expression and one dictionary look-up a word: thi
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _WORD = re.compile(r"\w+")
 _APART = "".join(chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128))
@@ -43,10 +43,15 @@ class _Memory(dict[str, str]):
         return told
 
 
+def by_word(text: str) -> Iterator[str]:
+    """Yield the search tokens of each word of *text*, joined by single spaces: "" for a word that has none."""
+    words = text.translate(_APART).split() if text.isascii() else _WORD.findall(text)  # the same words, sooner
+    return map(_memory.__getitem__, words)
+
+
 def tokenize(text: str) -> str:
     """Return the search tokens of *text*, in order, joined by single spaces."""
-    words = text.translate(_APART).split() if text.isascii() else _WORD.findall(text)  # the same words, sooner
-    return " ".join(filter(None, map(_memory.__getitem__, words)))
+    return " ".join(filter(None, by_word(text)))
 
 
 def query_tokens(text: str) -> list[str]:

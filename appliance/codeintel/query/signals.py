@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -69,9 +69,10 @@ def collect(
     """
     latent = _latent(generation, query)
     meaning = _meaning(generation, vector)
-    top, _ = generation.lexical.chunks(query.tokens, depth, phrases=query.phrases, within=within)
+    words = generation.lexical.scored(query.tokens)
     defining = _definitions(generation, query)
     allowed = _holding(generation, query, within) if query.phrases else within
+    top = _best(np.where(words.chunks > 0, words.chunks, np.nan), depth, allowed)
     pools = [top, np.fromiter(defining, dtype=np.int64)]
     if latent is not None:
         pools.append(_best(latent, depth, allowed))
@@ -86,8 +87,8 @@ def collect(
     return Signals(
         ids=ids,
         files=files,
-        lexical=generation.lexical.chunk_scores(query.tokens, ids),
-        file_lexical=_by_file(generation.lexical.file_scores, query.tokens, files),
+        lexical=words.chunks[ids],
+        file_lexical=words.files[files],
         latent=nothing if latent is None else latent[ids],
         dense=np.full(len(ids), np.nan, dtype=np.float32) if dense is None else dense[ids],
         file_dense=_file_prior(generation, dense, files),
@@ -129,8 +130,8 @@ def joined(each: Sequence[Signals], *, sizes: Sequence[int]) -> Signals:
 
 def _holding(generation: Generation, query: ParsedQuery, within: Ids | None) -> Ids:
     """Return the chunks that hold every phrase of *query*: only the lexical index knows where one stands."""
-    every = len(generation.chunk_file)
-    return generation.lexical.chunks(query.tokens, every, phrases=query.phrases, within=within)[0]
+    holding = generation.lexical.holding(query.phrases)
+    return holding if within is None else np.intersect1d(holding, within)
 
 
 def _latent(generation: Generation, query: ParsedQuery) -> Floats | None:
@@ -195,11 +196,6 @@ def _candidates(scores: Floats, depth: int) -> Ids:
         return np.arange(len(scores))
     highest = scores[: stretches * _STRETCH].reshape(stretches, _STRETCH).max(axis=1)
     return np.flatnonzero(scores >= np.partition(highest, -depth)[-depth])
-
-
-def _by_file(score: Callable[[Sequence[str], Ids], Floats], tokens: Sequence[str], files: Ids) -> Floats:
-    distinct, place = np.unique(files, return_inverse=True)
-    return score(tokens, distinct)[place]
 
 
 def _file_prior(generation: Generation, dense: Floats | None, files: Ids) -> Floats:

@@ -104,7 +104,9 @@ class _Below:
     def load(cls, folder: Path, conn: sqlite3.Connection, key: _Key) -> "_Below":
         chunks = Chunks.load(folder)
         files = Files.load(conn, chunks=len(chunks.file))
-        return cls(key, files, chunks, LexicalIndex.open(folder / "lexical"), LatentSpace.open(folder / "latent"))
+        return cls(
+            key, files, chunks, LexicalIndex.open(folder / "lexical", chunks.file), LatentSpace.open(folder / "latent")
+        )
 
 
 class Generation:
@@ -152,7 +154,7 @@ class Generation:
         if patched:
             self.files = below.files.patched(tables, chunks=len(chunks.file))
             self.dead = ~self.files.alive[chunks.file]
-            self.lexical = below.lexical.patched(self._db, chunks=~self.dead, files=self.files.alive)
+            self.lexical = below.lexical.patched(self._db, chunks.file, chunks=~self.dead, files=self.files.alive)
             self.latent = None if below.latent is None else below.latent.patched(chunks.latent, dead=self.dead)
 
     def with_vectors(self, vectors: VectorMatrix | None, *, info: GenerationInfo) -> "Generation":

@@ -5,7 +5,7 @@ It needs no model and no network. Training is deterministic: the same documents 
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from appliance.codeintel.store.frequencies import Floats, Frequencies
+from appliance.codeintel.store.frequencies import weighted
 from appliance.codeintel.store.matrix import products, quantise
+from appliance.codeintel.store.postings import Floats, Postings
 from appliance.errors import StoreCorrupt
 
 _SEED = 7
@@ -23,25 +24,23 @@ _SPARE = 10  # directions sought beyond those kept
 _PASSES = 4
 
 
-def train_latent(folder: Path, documents: Iterable[str], *, dims: int = 64) -> None:
-    """Train on *documents* (search tokens, one text a chunk) and write the space into *folder*.
+def train_latent(folder: Path, postings: Postings, *, dims: int = 64) -> None:
+    """Train on the documents of *postings*, the texts of chunks, and write the space into *folder*.
 
     With too few documents or words the space has fewer dimensions, or none and then nothing but that fact is written.
     Memory stays under about 300 MB at 50,000 documents. Nothing is synced.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    counted = Frequencies(documents)
-    count, (vocabulary, idf) = counted.count, counted.vocabulary()
+    vocabulary, idf, rows = weighted(postings)
+    count = len(postings.lengths)
     dims = min(dims, count - 1, len(vocabulary) - 1)
     if dims < 2:
         _write(folder, words=[], weights=np.zeros((0, 0), np.float32), matrix=np.zeros((count, 0), np.float32))
         return
-    weighted = counted.weighted(vocabulary, idf)
-    del counted  # as large as what is to come
-    basis = _basis(weighted, dims)
+    basis = _basis(rows, dims)
     matrix = np.empty((count, dims), dtype=np.float32)
     for start in range(0, count, _BLOCK):
-        matrix[start : start + _BLOCK] = _unit(weighted[start : start + _BLOCK] @ basis)
+        matrix[start : start + _BLOCK] = _unit(rows[start : start + _BLOCK] @ basis)
     _write(folder, words=vocabulary, weights=basis * idf[:, None], matrix=matrix)
 
 

@@ -192,8 +192,8 @@ CREATE INDEX left_out_path ON left_out (path);
 
 # `patch.db`: what a patch adds to the `generation.db` beside it, written once as that is. Ids go on where those end. What is
 # replaced or gone is dead, in either of the two; its ids are never used again. `patch` says with which patch of a line
-# something came or died. A posting says how often a token stands in a field of an added chunk (`whole` 0) or file (`whole`
-# 1), and how many tokens that field has.
+# something came or died. A posting says how often a token stands in a field of an added chunk (0: its text, 1: its names) or
+# file (2: its path), a length how many tokens that field has.
 PATCH = (
     GENERATION.replace("problem TEXT NOT NULL\n", "problem TEXT NOT NULL,\n  patch INTEGER NOT NULL DEFAULT 0\n")
     + """
@@ -210,13 +210,17 @@ CREATE TABLE chunks (
 );
 CREATE TABLE defines (chunk INTEGER NOT NULL, symbol INTEGER NOT NULL, PRIMARY KEY (chunk, symbol)) WITHOUT ROWID;
 CREATE TABLE postings (
-  whole INTEGER NOT NULL,
+  field INTEGER NOT NULL,
   token TEXT NOT NULL,
   doc INTEGER NOT NULL,
-  field INTEGER NOT NULL,
   times INTEGER NOT NULL,
+  PRIMARY KEY (field, token, doc)
+) WITHOUT ROWID;
+CREATE TABLE lengths (
+  field INTEGER NOT NULL,
+  doc INTEGER NOT NULL,
   length INTEGER NOT NULL,
-  PRIMARY KEY (whole, token, doc, field)
+  PRIMARY KEY (field, doc)
 ) WITHOUT ROWID;
 """
     + GENERATION_INDEXES

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from appliance.codeintel.build.graphing import GraphBuilder
@@ -149,7 +148,7 @@ def test_most_of_a_repository_is_built_whole(bench: IndexBench, tmp_path: Path) 
     assert patched(bench, repo) == 0
 
 
-@pytest.mark.parametrize("damaged", [PATCH_NAME, "generation.db", "chunk_file.npy", "lexical/chunks/meta.json"])
+@pytest.mark.parametrize("damaged", [PATCH_NAME, "generation.db", "chunk_file.npy", "lexical/text-0"])
 def test_nothing_is_laid_over_what_is_damaged(bench: IndexBench, repo: Repo, source: Path, damaged: str) -> None:
     """It would be linked to for ever, and each patch be damaged as the one before."""
     commit(source, {"pkg/m1.py": "def once():\n    pass\n"})
@@ -164,22 +163,36 @@ def test_nothing_is_laid_over_what_is_damaged(bench: IndexBench, repo: Repo, sou
     assert len(bench.generation(repo).files) == 20
 
 
-def test_added_chunks_are_scored_as_tantivy_scores_them(bench: IndexBench, repo: Repo, source: Path) -> None:
-    """A chunk has the score that it would have in the index below, where its words and length were counted already."""
-    commit(source, {"pkg/m1.py": CODE["pkg/m2.py"], "pkg/deep/m2.py": CODE["pkg/m2.py"]})
+def test_what_is_patched_scores_as_if_it_were_built_anew(bench: IndexBench, repo: Repo, source: Path) -> None:
+    commit(
+        source,
+        {"pkg/m1.py": CODE["pkg/m2.py"], "pkg/deep/m2.py": "def other(): return run2() or run2()\n", "pkg/m5.py": None},
+    )
     assert patched(bench, repo) == 1
     generation = bench.generation(repo)
-    (twin,), (added,) = (
-        range(*generation.files.first_chunk[number : number + 2])
-        for number in (generation.files.number(path) or 0 for path in ("pkg/m2.py", "pkg/m1.py"))
+    again = bench.add(source, name="again")
+    assert bench.index(again).patches == 0
+    whole = bench.generation(again)
+    for tokens in (["run"], ["job", "m3", "import"], ["run2", "def", "pkg"]):
+        assert _scores(generation, tokens) == _scores(whole, tokens)
+    for phrase in (["def", "run"], ["run", "def"], ["run2", "or"]):
+        assert len(generation.lexical.holding([phrase])) == len(whole.lexical.holding([phrase]))
+    assert len(generation.lexical.holding([["run2", "or"]])) == 1
+
+
+def _scores(generation: Generation, tokens: list[str]) -> list[tuple[str, int, float, float]]:
+    """Return by path and line what each living chunk, and its file, has for *tokens*."""
+    scored = generation.lexical.scored(tokens)
+    return sorted(
+        (
+            path,
+            int(generation.chunk_start[chunk]),
+            round(float(scored.chunks[chunk]), 4),
+            round(float(scored.files[number]), 4),
+        )
+        for path, number in generation.files.by_path.items()
+        for chunk in range(*generation.files.first_chunk[number : number + 2])
     )
-    for tokens in (["run"], ["job", "m3", "import"], ["run2", "def"]):
-        scores = generation.lexical.chunk_scores(tokens, np.array([twin, added]))
-        assert scores[1] == pytest.approx(scores[0], rel=1e-4)
-    ids, scores = generation.lexical.chunks(["run2"], 20, phrases=[["def", "run"]])
-    found = dict(zip(ids.tolist(), scores.tolist(), strict=True))
-    assert found[added] == pytest.approx(found[twin], rel=1e-4)
-    assert not generation.lexical.chunks(["run2"], 20, phrases=[["run", "def"]])[0].size
 
 
 def test_known_vectors_are_there_with_the_patch_and_only_new_chunks_are_embedded(

@@ -11,7 +11,7 @@ import pytest
 from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.build.graphing import GraphBuilder
 from appliance.codeintel.build.pipeline import Indexer
-from appliance.codeintel.facts import BlobFacts, unpack_facts
+from appliance.codeintel.facts import BlobFacts, texts, unpack_facts
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.vectors import VectorStore
@@ -43,7 +43,7 @@ def facts(site: Indexed) -> list[tuple[str, str]]:
     """Return the words of every blob whose facts are cached."""
     with closing(sqlite3.connect(site.paths.project(site.project).db)) as conn:
         rows = conn.execute("SELECT blob, facts FROM blobs ORDER BY blob").fetchall()
-    return [(blob, unpack_facts(packed, BlobFacts).chunks[0].tokens) for blob, packed in rows]
+    return [(blob, texts(unpack_facts(packed, BlobFacts))[0]) for blob, packed in rows]
 
 
 def vectors(site: Indexed) -> set[str]:

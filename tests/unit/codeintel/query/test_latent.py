@@ -5,6 +5,7 @@ import pytest
 
 from appliance.codeintel.store.latent import LatentSpace, train_latent
 from appliance.errors import StoreCorrupt
+from tests.support.postings import postings_of
 
 _TOPICS = (
     "socket connect tcp listen port",
@@ -21,7 +22,7 @@ def _docs(count: int) -> list[str]:
 
 
 def _space(folder: Path, docs: list[str], *, dims: int = 4) -> LatentSpace:
-    train_latent(folder, docs, dims=dims)
+    train_latent(folder, postings_of(folder / "words", docs), dims=dims)
     space = LatentSpace.open(folder)
     assert space is not None
     return space
@@ -29,14 +30,15 @@ def _space(folder: Path, docs: list[str], *, dims: int = 4) -> LatentSpace:
 
 def test_related_words_meet_though_they_never_stand_together(tmp_path: Path) -> None:
     docs = _docs(80)
-    scores = _space(tmp_path, docs).scores(_space(tmp_path, docs).embed(["socket"]))
+    space = _space(tmp_path, docs)
+    scores = space.scores(space.embed(["socket"]))
     own = [n for n in range(80) if n % 4 == 0 and "socket" not in docs[n]]
     assert min(scores[own]) > max(scores[[n for n in range(80) if n % 4]])
 
 
 def test_training_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        train_latent(tmp_path / name, _docs(60), dims=8)
+        train_latent(tmp_path / name, postings_of(tmp_path / name / "words", _docs(60)), dims=8)
     for file in ("matrix.npy", "scale.npy", "weights.npy", "words.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
@@ -52,7 +54,7 @@ def test_a_small_repository_gets_fewer_dimensions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("docs", [[], ["alpha"], ["alpha beta", "gamma delta"], ["", "", ""]])
 def test_too_little_to_learn_from_gives_no_space(tmp_path: Path, docs: list[str]) -> None:
-    train_latent(tmp_path, docs)
+    train_latent(tmp_path, postings_of(tmp_path / "words", docs))
     assert LatentSpace.open(tmp_path) is None
 
 

@@ -1,92 +1,178 @@
+import itertools
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from appliance.codeintel.parse.tokens import tokenize
-from appliance.codeintel.store.lexical import LexicalDoc, LexicalIndex, build_lexical
-from appliance.errors import Cancelled, StoreCorrupt
+from appliance.codeintel.parse.tokens import by_word, tokenize
+from appliance.codeintel.parse.words import Words
+from appliance.codeintel.store.inverting import Inverter
+from appliance.codeintel.store.lexical import FileWords, LexicalIndex, LexicalWriter
+from appliance.codeintel.store.postings import MOST_TIMES, Postings
+from appliance.errors import StoreCorrupt
+from tests.support.postings import postings_of
+
+File = tuple[str, list[tuple[str, str]]]  # path, and text and names of each chunk
 
 
-def _doc(chunk: int, text: str, *, file: int | None = None, names: str = "", path: str = "a.py") -> LexicalDoc:
-    number = chunk if file is None else file
-    return LexicalDoc(chunk, number, tokenize(text), tokenize(names), tokenize(path), "", "")
+def _index(folder: Path, *files: File) -> LexicalIndex:
+    writer, of_file = LexicalWriter(folder / "lexical"), list[int]()
+    for number, (path, chunks) in enumerate(files):
+        words = Words()
+        counts = [words.add(text) for text, _ in chunks]
+        sequence = np.frombuffer(words.sequence(), dtype=np.uint16)
+        names = [list(by_word(each)) for _, each in chunks]
+        writer.add(FileWords(number, len(of_file), list(by_word(path)), words.table(), sequence, counts, names))
+        of_file += [number] * len(chunks)
+    writer.finish()
+    return LexicalIndex.open(folder / "lexical", np.array(of_file, dtype=np.int32))
 
 
-def _index(folder: Path, *docs: LexicalDoc) -> LexicalIndex:
-    build_lexical(folder, docs, check=lambda: None)
-    return LexicalIndex.open(folder)
+def _chunk(text: str, *, names: str = "", path: str = "a.py") -> File:
+    return path, [(text, names)]
 
 
 def test_a_chunk_that_defines_the_word_beats_one_that_uses_it(tmp_path: Path) -> None:
     index = _index(
-        tmp_path, _doc(0, "call retry here"), _doc(1, "call retry here", names="retry"), _doc(2, "something else there")
+        tmp_path, _chunk("call retry here"), _chunk("call retry here", names="retry"), _chunk("something else there")
     )
     ids, scores = index.chunks(["retri"], 10)
     assert ids.tolist() == [1, 0]
     assert scores[0] > scores[1] > 0
 
 
-def test_a_word_of_the_path_counts(tmp_path: Path) -> None:
-    index = _index(tmp_path, _doc(0, "x y"), _doc(1, "x y", path="net/socket.py"))
-    assert index.chunks(["socket"], 10)[0].tolist() == [1]
+def test_a_word_of_the_path_counts_for_the_file_and_all_its_chunks(tmp_path: Path) -> None:
+    index = _index(tmp_path, _chunk("x y"), ("net/socket.py", [("x y", ""), ("z", "")]))
+    assert index.chunks(["socket"], 10)[0].tolist() == [1, 2]
+    assert index.files(["socket"], 10)[0].tolist() == [1]
 
 
 def test_a_file_is_found_by_words_of_different_chunks(tmp_path: Path) -> None:
-    index = _index(
-        tmp_path, _doc(0, "alpha", file=0), _doc(1, "beta", file=0), _doc(2, "alpha", file=1), _doc(3, "x", file=1)
-    )
+    index = _index(tmp_path, ("a", [("alpha", ""), ("beta", "")]), ("b", [("alpha", ""), ("x", "")]))
     assert index.files(["alpha", "beta"], 10)[0].tolist() == [0, 1]
 
 
-def test_asked_scores_are_those_of_the_search(tmp_path: Path) -> None:
-    index = _index(tmp_path, *(_doc(n, f"alpha {'beta ' * n} w{n}") for n in range(30)))
-    ids, scores = index.chunks(["alpha", "beta"], 30)
-    assert np.allclose(index.chunk_scores(["alpha", "beta"], ids), scores)
-
-
 def test_a_chunk_without_any_of_the_words_scores_nothing(tmp_path: Path) -> None:
-    index = _index(tmp_path, _doc(0, "alpha"), _doc(1, "beta"))
-    assert index.chunk_scores(["alpha"], np.array([1, 0])).tolist()[0] == 0
+    index = _index(tmp_path, _chunk("alpha"), _chunk("beta"))
+    scored = index.scored(["alpha"])
+    assert (scored.chunks > 0).tolist() == (scored.files > 0).tolist() == [True, False]
 
 
-def test_a_phrase_must_stand_as_it_is(tmp_path: Path) -> None:
-    index = _index(tmp_path, _doc(0, "read the only file"), _doc(1, "a read only file"))
-    assert index.chunks(["read", "onli"], 10, phrases=[["read", "onli"]])[0].tolist() == [1]
-
-
-@pytest.mark.parametrize("width", [5, 4500])
-def test_only_chunks_within_the_filter_come_back(tmp_path: Path, width: int) -> None:
-    """Narrow filters go into the query, wide ones sift its results: both must give the best of what is allowed."""
-    index = _index(tmp_path, *(_doc(n, f"alpha {'x ' * (n % 7)}") for n in range(5000)))
-    within = np.arange(5000 - width, 5000)
-    ids, _ = index.chunks(["alpha"], 50, within=within)
-    assert len(ids) == min(width, 50)
-    assert set(ids.tolist()) <= set(within.tolist())
+def test_phrases_must_all_stand_as_they_are(tmp_path: Path) -> None:
+    index = _index(tmp_path, _chunk("read the only file"), _chunk("a read only file"), _chunk("read only x"))
+    assert index.holding([["read", "onli"]]).tolist() == [1, 2]
+    assert index.holding([["read", "onli"], ["fil"]]).tolist() == [1]
+    assert index.holding([["onli", "read"]]).tolist() == []
 
 
 def test_unknown_words_find_nothing(tmp_path: Path) -> None:
-    assert len(_index(tmp_path, _doc(0, "alpha")).chunks(["omega"], 10)[0]) == 0
+    index = _index(tmp_path, _chunk("alpha"))
+    assert len(index.chunks(["omega"], 10)[0]) == len(index.holding([["omega"]])) == 0
 
 
 def test_an_index_of_nothing_finds_nothing(tmp_path: Path) -> None:
-    assert len(_index(tmp_path).chunks(["alpha"], 10)[0]) == 0
+    index = _index(tmp_path)
+    assert len(index.chunks(["alpha"], 10)[0]) == len(index.holding([["alpha", "beta"]])) == 0
+    assert index.rarity(["alpha"]).tolist() == [0]
+
+
+def test_a_file_without_chunks_is_found_by_nothing_but_its_path(tmp_path: Path) -> None:
+    index = _index(tmp_path, ("empty.py", []), _chunk("alpha", path="b.py"))
+    assert index.chunks(["alpha"], 10)[0].tolist() == [0]
+    assert index.files(["alpha"], 10)[0].tolist() == [1]
+    assert index.files(["empti"], 10)[0].tolist() == [0]
 
 
 def test_a_rare_word_weighs_more_than_a_common_one(tmp_path: Path) -> None:
-    index = _index(tmp_path, *(_doc(n, f"common {'seldom' if n == 0 else ''}") for n in range(20)))
+    index = _index(tmp_path, *(_chunk(f"common {'seldom' if n == 0 else ''}") for n in range(20)))
     rare, common, unknown = index.rarity(["seldom", "common", "unknown"])
     assert rare > common > unknown == 0
 
 
-def test_a_build_that_is_cancelled_stops(tmp_path: Path) -> None:
-    def check() -> None:
-        raise Cancelled("stop")
+def test_scores_are_those_of_the_formula(tmp_path: Path) -> None:
+    """BM25 with k1 1.2 and b 0.75, by hand, of three chunks of text alone."""
+    texts = ["alpha alpha beta", "alpha gamma delta epsilon", "beta"]
+    scores = _index(tmp_path, *(_chunk(text, path="") for text in texts)).scored(["alpha"]).chunks
+    mean, rarity = (3 + 4 + 1) / 3, np.log1p((3 - 2 + 0.5) / (2 + 0.5))
+    wanted = [
+        rarity * 2.2 * times / (times + 1.2 * (0.25 + 0.75 * length / mean)) for times, length in ((2, 3), (1, 4), (0, 1))
+    ]
+    assert np.allclose(scores, wanted, atol=1e-6)
 
-    with pytest.raises(Cancelled):
-        build_lexical(tmp_path, [_doc(0, "alpha")], check=check)
+
+@pytest.mark.parametrize("most", [1, 40, 1_000_000])
+def test_words_are_found_where_they_stand_whatever_the_segments(tmp_path: Path, most: int) -> None:
+    draw = np.random.default_rng(5)
+    documents = [" ".join(draw.choice(["a", "b", "c", "é", "longer"], size)) for size in draw.integers(0, 9, 60)]
+    held = postings_of(tmp_path, documents, most=most)
+    assert (len(list(tmp_path.iterdir())) > 1) == (most < 1_000_000)
+    assert held.lengths.tolist() == [len(text.split()) for text in documents]
+    found = held.find(["é", "nowhere", "a"])
+    places = [[(n, text.split().count(word)) for n, text in enumerate(documents) if word in text.split()] for word in "éa"]
+    assert list(zip(found.documents.tolist(), found.times.tolist(), strict=True)) == places[0] + places[1]
+    assert found.counts.tolist() == [len(places[0]), 0, len(places[1])]
+    for phrase in itertools.product(["a", "b", "é"], ["c", "longer"]):
+        assert held.holding(phrase).tolist() == [n for n, text in enumerate(documents) if " ".join(phrase) in text]
+    holding = Counter(word for text in documents for word in set(text.split()))
+    words, counts = held.vocabulary()
+    assert dict(zip(words, counts.tolist(), strict=True)) == holding
+    assert words == sorted(words)
+    table = held.table(words).toarray()
+    assert table.tolist() == [[text.split().count(word) for word in words] for text in documents]
+
+
+def test_words_far_apart_in_a_long_document_are_found_side_by_side(tmp_path: Path) -> None:
+    """Distances beyond what one number holds, and exactly at its end."""
+    gaps = [0, 1, 253, 254, 255, 256, 509, 510, 511, 2_000]
+    documents = [f"{'x ' * gap}one two {'y ' * gap}two {'z ' * gap}one two" for gap in gaps]
+    held = postings_of(tmp_path, [*documents, "one x two", "two one"])
+    assert held.holding(["one", "two"]).tolist() == list(range(len(gaps)))
+    assert held.holding(["two", "one"]).tolist() == [0, len(gaps) + 1]
+    assert held.find(["one"]).times.tolist() == [2.0] * len(gaps) + [1.0, 1.0]
+
+
+def test_of_a_word_that_stands_very_often_in_one_document_the_first_are_kept(tmp_path: Path) -> None:
+    held = postings_of(tmp_path, ["a b", "a " * 1_000 + "b", "b a a"])
+    assert held.find(["a"]).times.tolist() == [1, MOST_TIMES, 2]
+    assert held.holding(["a", "a"]).tolist() == [1, 2]
+    assert held.holding(["b", "a"]).tolist() == [2]
+
+
+def test_more_documents_than_small_numbers_count_are_told_apart(tmp_path: Path) -> None:
+    count = (1 << 16) + 10
+    inverter = Inverter(tmp_path, "text", places=True)
+    inverter.add(["alpha", "beta"], np.tile(np.array([0, 1], dtype=np.uint8), count), [2] * count)
+    inverter.finish()
+    held = Postings(tmp_path, "text")
+    assert held.find(["beta"]).documents.tolist() == list(range(count))
+    assert len(held.holding(["alpha", "beta"])) == count
+
+
+def test_texts_come_back_as_they_went_in() -> None:
+    words = Words()
+    texts = ["def retryAfter(x):", "", "retry_after = 0xffffffffffffffffff; größe"]
+    counts = [words.add(text) for text in texts]
+    sequence = np.frombuffer(words.sequence(), dtype=np.uint16)
+    file = FileWords(0, 0, [], words.table(), sequence, counts, [[], [], []])
+    assert list(file.texts()) == list(map(tokenize, texts))
 
 
 def test_a_folder_that_is_no_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreCorrupt, match="Index the repository again"):
-        LexicalIndex.open(tmp_path)
+        LexicalIndex.open(tmp_path, np.zeros(0, dtype=np.int32))
+
+
+@pytest.mark.parametrize("damage", [b"", b"nothing", b"\x00" * 4_096])
+def test_a_damaged_segment_is_refused(tmp_path: Path, damage: bytes) -> None:
+    _index(tmp_path, _chunk("alpha"))
+    (tmp_path / "lexical" / "names-0").write_bytes(damage)
+    with pytest.raises(StoreCorrupt, match="Index the repository again"):
+        LexicalIndex.open(tmp_path / "lexical", np.zeros(1, dtype=np.int32))
+
+
+def test_a_segment_that_is_lost_is_missed(tmp_path: Path) -> None:
+    postings_of(tmp_path, ["alpha"] * 20, most=4)
+    (tmp_path / "text-2").unlink()
+    with pytest.raises(StoreCorrupt, match="not whole"):
+        Postings(tmp_path, "text")

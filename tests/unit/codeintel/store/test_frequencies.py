@@ -1,10 +1,12 @@
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from appliance.codeintel.store.frequencies import Frequencies
+from appliance.codeintel.store import frequencies
+from tests.support.postings import postings_of
 
 _WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "é"]
 
@@ -21,18 +23,18 @@ def _by_hand(documents: list[str]) -> tuple[list[str], npt.NDArray[np.float64]]:
     return words, rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-@pytest.mark.parametrize("count", [3, 19, 20, 255, 256, 600])
-def test_counting_many_documents_at_once_gives_what_counting_each_by_hand_does(count: int) -> None:
+@pytest.mark.parametrize("count", [3, 19, 20, 255, 600])
+@pytest.mark.parametrize("most", [100, 100_000])
+def test_what_words_weigh_is_what_counting_by_hand_gives(tmp_path: Path, count: int, most: int) -> None:
     draw = np.random.default_rng(count)
     documents = [" ".join(draw.choice(_WORDS, size)) for size in draw.integers(0, 6, count)]
-    counted = Frequencies(documents)
-    vocabulary, idf = counted.vocabulary()
+    vocabulary, _, table = frequencies.weighted(postings_of(tmp_path, documents, most=most))
     words, rows = _by_hand(documents)
     assert vocabulary == words
-    assert np.allclose(counted.weighted(vocabulary, idf).toarray(), rows, atol=1e-6)
+    assert np.allclose(table.toarray(), rows, atol=1e-6)
 
 
-def test_of_too_many_words_those_of_one_document_are_forgotten() -> None:
-    documents = [f"common only{n}" for n in range(1_000)] + ["only7 rare", "rare"]
-    vocabulary, _ = Frequencies(documents, most=100).vocabulary()
-    assert vocabulary == ["rare"]  # "common" stands in more than half
+def test_of_too_many_words_the_most_frequent_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frequencies, "_MOST_WORDS", 2)
+    documents = ["b z", "b z", "b a", "a d", "d x", "y c", "c"]
+    assert frequencies.weighted(postings_of(tmp_path, documents))[0] == ["a", "b"]

@@ -13,19 +13,23 @@ from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.generation import Generation
 from appliance.errors import StoreCorrupt
 from appliance.ids import RepoId
-from tests.support.generations import facts_of, publish
+from tests.support.generations import facts_of, publish, with_texts
 
 REPO = RepoId("repo_a")
-CLIENT = BlobFacts(
-    "python",
-    "utf-8",
-    40,
-    (
-        Symbol("Client", "Client", "class", 1, 40, "class Client", "Talks to servers."),
-        Symbol("stream", "Client.stream", "method", 5, 20, "def stream(self)", "", 0),
-        Symbol("stream", "Client.stream#2", "method", 21, 40, "def stream(self, x)", "", 0),
+CLIENT = with_texts(
+    BlobFacts(
+        "python",
+        "utf-8",
+        40,
+        (
+            Symbol("Client", "Client", "class", 1, 40, "class Client", "Talks to servers."),
+            Symbol("stream", "Client.stream", "method", 5, 20, "def stream(self)", "", 0),
+            Symbol("stream", "Client.stream#2", "method", 21, 40, "def stream(self, x)", "", 0),
+        ),
+        chunks=(Chunk(1, 20, 0, (0, 1), 0), Chunk(21, 40, 2, (2,), 0)),
     ),
-    chunks=(Chunk(1, 20, 0, (0, 1), "class client stream"), Chunk(21, 40, 2, (2,), "stream x")),
+    "class client stream",
+    "stream x",
 )
 
 
@@ -85,7 +89,7 @@ def test_symbols_are_listed_by_file(store: CodeStore) -> None:
 
 def test_a_name_with_very_many_definitions_is_looked_up_in_two_milliseconds(store: CodeStore) -> None:
     many = tuple(Symbol("__init__", f"C{i}.__init__", "method", i, i, "", "") for i in range(1, 20_001))
-    publish(store, REPO, {"a.py": BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, (), "x"),))})
+    publish(store, REPO, {"a.py": BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, (), 0),))})
     symbols = opened(store).symbols
     times = []
     for _ in range(20):

@@ -1,0 +1,57 @@
+"""Arrays of numbers in one file, which is mapped and not read: the arrays, a table of where each stands, its length."""
+
+import mmap
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from appliance.errors import StoreCorrupt
+
+Array = npt.NDArray[np.generic]
+
+_ALIGNED: Final = 8
+_LENGTH: Final = struct.Struct("<Q")
+
+
+class _Place(msgspec.Struct, frozen=True, array_like=True):
+    """Of one array: the type of its numbers, where it begins, and how many there are."""
+
+    kind: str
+    start: int
+    count: int
+
+
+_TABLE: Final = msgspec.msgpack.Decoder(dict[str, _Place])
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write *arrays*, each of one dimension, into a new file at *path*. Nothing is synced."""
+    table = dict[str, _Place]()
+    with path.open("xb") as file:
+        for name, array in arrays.items():
+            file.write(bytes(-file.tell() % _ALIGNED))
+            table[name] = _Place(array.dtype.str, file.tell(), len(array))
+            file.write(np.ascontiguousarray(array).data)
+        packed = msgspec.msgpack.encode(table)
+        file.write(packed)
+        file.write(_LENGTH.pack(len(packed)))
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return what `write_arrays` wrote, mapped and read-only; raise `StoreCorrupt`."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        (length,) = _LENGTH.unpack(mapped[-_LENGTH.size :])
+        table = _TABLE.decode(mapped[-_LENGTH.size - length : -_LENGTH.size])
+        return {
+            name: np.frombuffer(mapped, dtype=np.dtype(place.kind), count=place.count, offset=place.start)
+            for name, place in table.items()
+        }
+    except (OSError, ValueError, TypeError, struct.error, msgspec.DecodeError) as exc:
+        raise StoreCorrupt(f"The file {path} cannot be read.", remedy="Index the repository again.", path=str(path)) from exc
