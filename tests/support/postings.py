@@ -10,8 +10,8 @@ from appliance.codeintel.store.postings import Postings
 def postings_of(folder: Path, documents: Sequence[str], *, most: int = 1_000_000) -> Postings:
     """Return the postings of *documents*, words with blanks between them, in segments of about *most* words."""
     folder.mkdir(parents=True, exist_ok=True)
-    inverter = Inverter(folder, "text", places=True, most=most)
+    inverter = Inverter(folder, "words", places=True, most=most)
     for text in documents:
         inverter.add_words(text.split(), [len(text.split())])
     inverter.finish()
-    return Postings(folder, "text")
+    return Postings(folder, "words")

@@ -27,10 +27,10 @@ Files = npt.NDArray[np.int32]
 _MOST_TOKENS: Final = 64  # of one query; the rest of a longer one adds nothing but time
 _K1: Final = 1.2
 _B: Final = 0.75
-_FIELDS: Final = ("text", "names", "path")
-_TEXT, _NAMES, _PATH = _FIELDS
-_CHUNK_WEIGHTS: Final = {_TEXT: 1.0, _NAMES: 1.0, _PATH: 0.5}
-_FILE_WEIGHTS: Final = {_TEXT: 1.0, _NAMES: 0.25, _PATH: 0.5}
+_FIELDS: Final = ("words", "names", "path")
+_WORDS, _NAMES, _PATH = _FIELDS
+_CHUNK_WEIGHTS: Final = {_WORDS: 1.0, _NAMES: 1.0, _PATH: 0.5}
+_FILE_WEIGHTS: Final = {_WORDS: 1.0, _NAMES: 0.25, _PATH: 0.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LexicalWriter:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        self._text = Inverter(folder, _TEXT, places=True)
+        self._text = Inverter(folder, _WORDS, places=True)
         self._names = Inverter(folder, _NAMES, places=False)
         self._path = Inverter(folder, _PATH, places=False)
 
@@ -75,7 +75,7 @@ class LexicalWriter:
 
 def chunk_texts(folder: Path) -> Postings:
     """Return the words that stand in the chunks of the index in *folder*; raise `StoreCorrupt`."""
-    return Postings(folder, _TEXT)
+    return Postings(folder, _WORDS)
 
 
 class Scored(NamedTuple):
@@ -100,7 +100,7 @@ class LexicalIndex:
     def open(cls, folder: Path, of_file: Files) -> "LexicalIndex":
         """Open *folder*; raise `StoreCorrupt` if it does not hold an index of so many chunks."""
         index = cls({name: Postings(folder, name) for name in _FIELDS}, of_file)
-        if len(index._fields[_TEXT].lengths) != len(of_file):
+        if len(index._fields[_WORDS].lengths) != len(of_file):
             raise StoreCorrupt(f"The lexical index in {folder} is of other chunks.", remedy="Index the repository again.")
         return index
 
@@ -126,15 +126,15 @@ class LexicalIndex:
         of_chunks, of_files = self._scorers
         text, names, path = (self._find(name, wanted) for name in _FIELDS)
         by_path = of_chunks[_PATH].scores(path, holding=_sums(self._sizes[path.documents], path.counts))
-        chunks = of_chunks[_TEXT].scores(text) + of_chunks[_NAMES].scores(names) + by_path[self._of_file]
+        chunks = of_chunks[_WORDS].scores(text) + of_chunks[_NAMES].scores(names) + by_path[self._of_file]
         files = of_files[_PATH].scores(path)
-        for name, found in ((_TEXT, text), (_NAMES, names)):
+        for name, found in ((_WORDS, text), (_NAMES, names)):
             files += of_files[name].scores(_in_files(found, self._of_file))
         return Scored(chunks, files)
 
     def holding(self, phrases: Sequence[Sequence[str]]) -> Ids:
         """Return the chunks, in order, in each of which every one of *phrases* stands as it is."""
-        ids = functools.reduce(np.intersect1d, map(self._fields[_TEXT].holding, phrases))
+        ids = functools.reduce(np.intersect1d, map(self._fields[_WORDS].holding, phrases))
         return ids if self._living is None else ids[self._living[0][ids]]
 
     def chunks(self, tokens: Sequence[str], limit: int) -> tuple[Ids, Floats]:
@@ -147,7 +147,7 @@ class LexicalIndex:
 
     def rarity(self, tokens: Sequence[str]) -> Floats:
         """Return for each token its inverse document frequency over the chunks, 0 for one that stands nowhere."""
-        counts = self._find(_TEXT, tokens).counts
+        counts = self._find(_WORDS, tokens).counts
         return np.where(counts > 0, _rarity(counts, self.count), 0).astype(np.float32)
 
     def _find(self, name: str, tokens: Sequence[str]) -> Found:
@@ -166,12 +166,12 @@ class LexicalIndex:
         text, names, path = (self._fields[name].lengths for name in _FIELDS)
         one, sizes = np.ones(len(text)) if self._living is None else self._living[0], self._sizes
         of_chunks = {
-            _TEXT: _Scorer(text, one, _CHUNK_WEIGHTS[_TEXT]),
+            _WORDS: _Scorer(text, one, _CHUNK_WEIGHTS[_WORDS]),
             _NAMES: _Scorer(names, one, _CHUNK_WEIGHTS[_NAMES]),
             _PATH: _Scorer(path, sizes, _CHUNK_WEIGHTS[_PATH]),
         }
         whole: dict[str, Floats] = {
-            _TEXT: np.bincount(self._of_file, weights=text * one, minlength=len(sizes)).astype(np.float32),
+            _WORDS: np.bincount(self._of_file, weights=text * one, minlength=len(sizes)).astype(np.float32),
             _NAMES: np.bincount(self._of_file, weights=names * one, minlength=len(sizes)).astype(np.float32),
             _PATH: path,
         }

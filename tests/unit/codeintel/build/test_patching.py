@@ -148,7 +148,7 @@ def test_most_of_a_repository_is_built_whole(bench: IndexBench, tmp_path: Path) 
     assert patched(bench, repo) == 0
 
 
-@pytest.mark.parametrize("damaged", [PATCH_NAME, "generation.db", "chunk_file.npy", "lexical/text-0"])
+@pytest.mark.parametrize("damaged", [PATCH_NAME, "generation.db", "chunk_file.npy", "lexical/words-0"])
 def test_nothing_is_laid_over_what_is_damaged(bench: IndexBench, repo: Repo, source: Path, damaged: str) -> None:
     """It would be linked to for ever, and each patch be damaged as the one before."""
     commit(source, {"pkg/m1.py": "def once():\n    pass\n"})

@@ -141,10 +141,10 @@ def test_of_a_word_that_stands_very_often_in_one_document_the_first_are_kept(tmp
 
 def test_more_documents_than_small_numbers_count_are_told_apart(tmp_path: Path) -> None:
     count = (1 << 16) + 10
-    inverter = Inverter(tmp_path, "text", places=True)
+    inverter = Inverter(tmp_path, "words", places=True)
     inverter.add(["alpha", "beta"], np.tile(np.array([0, 1], dtype=np.uint8), count), [2] * count)
     inverter.finish()
-    held = Postings(tmp_path, "text")
+    held = Postings(tmp_path, "words")
     assert held.find(["beta"]).documents.tolist() == list(range(count))
     assert len(held.holding(["alpha", "beta"])) == count
 
@@ -173,6 +173,6 @@ def test_a_damaged_segment_is_refused(tmp_path: Path, damage: bytes) -> None:
 
 def test_a_segment_that_is_lost_is_missed(tmp_path: Path) -> None:
     postings_of(tmp_path, ["alpha"] * 20, most=4)
-    (tmp_path / "text-2").unlink()
+    (tmp_path / "words-2").unlink()
     with pytest.raises(StoreCorrupt, match="not whole"):
-        Postings(tmp_path, "text")
+        Postings(tmp_path, "words")

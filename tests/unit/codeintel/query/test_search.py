@@ -345,7 +345,7 @@ def test_a_repository_that_lost_the_indexed_commit_gives_unverified_hits_and_say
     assert any("1 hit of this page could not be verified" in warning for warning in response.warnings)
 
 
-@pytest.mark.parametrize("damaged", ["generation.db", "chunk_file.npy", "lexical/text-0"])
+@pytest.mark.parametrize("damaged", ["generation.db", "chunk_file.npy", "lexical/words-0"])
 def test_a_damaged_index_is_said_the_other_repos_answer_and_indexing_again_mends_it(tmp_path: Path, damaged: str) -> None:
     (tmp_path / "data").mkdir()
     indexed = Indexed(tmp_path / "data")
