@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-PARSER_VERSION: Final = 13  # a change in what is found raises it, and every blob is parsed anew
+PARSER_VERSION: Final = 14  # a change in what is found raises it, and every blob is parsed anew
 
 TEXT: Final = "text"
 MARKDOWN: Final = "markdown"

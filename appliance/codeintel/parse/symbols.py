@@ -26,6 +26,9 @@ _QUALNAME = 400  # a nest of 200,000 functions would otherwise spell 40 GB of na
 _BY_LINE: Final = frozenset({"ruby", "lua"})  # an empty body is no node there
 _FARTHEST = 80  # bytes from the line's start to a node whose first words stand before it
 _PREFIX = re.compile(r"[^;{}()=]*")
+_PARAMETERS: Final = frozenset(
+    {"class_parameter", "formal_parameter", "spread_parameter", "parameter"}
+)  # of a head, that are members too
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 
 
@@ -154,6 +157,8 @@ class SymbolFinder:
 
     def _signature(self, node: Node, row: int, kind: str) -> str:
         text, start = self._text, node.start_byte
+        if (around := node.parent) is not None and around.type in _PARAMETERS:
+            return _one_line(text.cut(around.start_byte, min(around.end_byte, around.start_byte + _LOOKED_AT)))
         line = text.offsets[row]
         if start - line <= _FARTHEST and _PREFIX.fullmatch(text.cut(line, start)):
             start = line  # `export default`, `const`, `pub` and `template<…>` stand before the node

@@ -11,7 +11,7 @@
 (field_declaration declarator: (variable_declarator) @d.field)
 (constant_declaration declarator: (variable_declarator) @d.constant)
 (record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @n.field)))
-(record_declaration parameters: (formal_parameters (spread_parameter (variable_declarator name: (identifier) @n.field))))
+(record_declaration parameters: (formal_parameters (spread_parameter (variable_declarator) @d.field)))
 
 (method_invocation) @r.invocation
 (object_creation_expression type: [(type_identifier) (scoped_type_identifier)] @r.call)

@@ -280,6 +280,7 @@ def test_kotlin_classes_on_a_line_each_are_all_found() -> None:
     found = parsed("a.kt", source)
     wanted = ["B", "B.go", "C", "C.b", "C.go", "E", "E.X", "E.Y", "E.Y.n", "E.Y.z", "f"]
     assert [symbol.qualname for symbol in found.symbols] == wanted
+    assert found.symbols[3].signature == "val b: B"
     assert found.torn == 0
 
 
