@@ -19,7 +19,10 @@ SymbolKind = Literal[
     "property", "field", "variable", "constant", "macro", "heading",
 ]  # fmt: skip
 ReferenceKind = Literal["call", "name", "type", "inherit"]
-Encoding = Literal["utf-8", "utf-16", "damaged utf-8", "damaged utf-16", "shift-jis", "cp1251", "koi8-r", "latin-1"]
+Encoding = Literal[
+    "utf-8", "utf-16", "damaged utf-8", "damaged utf-16",
+    "shift-jis", "euc-jp", "euc-kr", "gbk", "big5", "cp1251", "koi8-r", "latin-1",
+]  # fmt: skip
 CERTAIN: Final = frozenset({"utf-8", "utf-16"})  # encodings: every other one is a guess, or what is left of one
 _ZLIB_LEVEL: Final = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
 UNSURE: Final = frozenset({"parse-timeout", "parse-crash"})  # problems that may be the machine's and not the file's

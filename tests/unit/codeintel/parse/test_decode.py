@@ -9,6 +9,11 @@ from appliance.codeintel.parse.text import SourceText
 
 RUSSIAN = "# \u043f\u0440\u043e\u0432\u0435\u0440\u043a\u0430 \u0441\u0432\u044f\u0437\u0438"
 
+JAPANESE = "ファイルがない場合はエラーになります"
+KOREAN = "파일이 없으면 오류를 돌려준다"
+CHINESE = "如果文件不存在就返回错误\u3002不要再用这个函数"
+TAIWANESE = "如果檔案不存在就回傳錯誤\u3002不要再用這個函數"
+
 
 @pytest.mark.parametrize(
     ("content", "text", "encoding"),
@@ -26,6 +31,12 @@ RUSSIAN = "# \u043f\u0440\u043e\u0432\u0435\u0440\u043a\u0430 \u0441\u0432\u044f
         (RUSSIAN.encode("koi8-r"), RUSSIAN, "koi8-r"),
         ("# 検査".encode("shift-jis"), "# 検査", "shift-jis"),
         ("x = 'テスト'".encode("shift-jis"), "x = 'テスト'", "shift-jis"),
+        (f"# {JAPANESE}".encode("euc-jp"), f"# {JAPANESE}", "euc-jp"),
+        (f"# {KOREAN}".encode("euc-kr"), f"# {KOREAN}", "euc-kr"),
+        (f"# {CHINESE}".encode("gbk"), f"# {CHINESE}", "gbk"),
+        (f"# {TAIWANESE}".encode("big5"), f"# {TAIWANESE}", "big5"),
+        ("# 检查连接".encode("gbk"), "# 检查连接".encode("gbk").decode("latin-1"), "latin-1"),  # too little to tell
+        (f"# {CHINESE}".encode("gbk") + b"\xff", f"# {CHINESE}".encode("gbk").decode("latin-1") + "ÿ", "latin-1"),
         ("ÀÁÂÃÄÅÆÇÈÉÊËÌÍàáâãäåæçèé".encode("latin-1"), "ÀÁÂÃÄÅÆÇÈÉÊËÌÍàáâãäåæçèé", "latin-1"),
         (b"it\x92s, don\x92t, won\x92t \x93so\x94", "it\x92s, don\x92t, won\x92t \x93so\x94", "latin-1"),
         (b"a\0b", "a\0b", "utf-8"),
