@@ -36,8 +36,8 @@ def _how(repo: Repo) -> Text:
         line.append("not indexed yet")
     else:
         index = repo.index
-        line.append(f"{output.counted(index.files, 'file')}, {output.counted(index.lines, 'line')} at {index.branch} ")
-        line.append(index.commit[:10])
+        line.append(f"{output.counted(index.files, 'file')}, {output.counted(index.lines, 'line')}")
+        line.append(f" at {index.branch or 'HEAD'} {index.commit[:10]}")
         line.append(_lag(index.behind), style="yellow" if index.behind != 0 else "green")
         if index.left_out:
             line.append(f", {output.counted(sum(index.left_out.values()), 'file')} left out")

@@ -44,7 +44,7 @@ def freshness(fresh: Fresh) -> str:
     dirty = ", dirty" if fresh.dirty else ""
     left_out = f", {output.counted(fresh.left_out, 'file')} left out" if fresh.left_out else ""
     vectors = "" if fresh.vectors >= 1 else f", vectors {percent(fresh.vectors)}"
-    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}{behind}{unknown}{dirty}{left_out}{vectors}"
+    return f"{fresh.repo_name} at {fresh.branch or 'HEAD'} {fresh.commit[:10]}{behind}{unknown}{dirty}{left_out}{vectors}"
 
 
 def _show(screen: Console, hit: Hit) -> None:

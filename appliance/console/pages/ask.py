@@ -200,7 +200,7 @@ def _freshness(fresh: Freshness) -> str:
     else:
         state = "index current"
     dirty = ", changes that no commit has" if fresh.dirty else ""
-    return f"{fresh.repo_name} at {fresh.branch} {fresh.commit[:10]}, {state}{dirty}"
+    return f"{fresh.repo_name} at {fresh.branch or 'HEAD'} {fresh.commit[:10]}, {state}{dirty}"
 
 
 def _silence(words: Words, gate: Gate | None) -> str:

@@ -235,7 +235,7 @@ const spent = (ms) =>
   ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
 const freshness = (one) =>
-  `${one.repo_name} at ${one.branch} ${one.commit.slice(0, 10)}, ` +
+  `${one.repo_name} at ${one.branch || "HEAD"} ${one.commit.slice(0, 10)}, ` +
   (one.behind === null ? "source not readable" : one.behind ? `${one.behind} commit${one.behind === 1 ? "" : "s"} behind` : "index current") +
   (one.dirty ? ", changes that no commit has" : "");
 

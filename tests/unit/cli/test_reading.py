@@ -53,6 +53,11 @@ def test_search_shows_place_reason_and_what_it_rests_on(appliance: ScriptedServe
     assert appliance.asked[0].query == "q=cart+total&project=default&limit=10&offset=0"
 
 
+def test_a_commit_without_a_branch_is_called_head(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS | {"freshness": [FRESH | {"branch": ""}]})
+    assert "shop at HEAD cccccccccc" in line("search", "cart").out
+
+
 def test_search_as_json_is_what_the_appliance_said(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies["GET /api/v1/search"] = Reply(RESULTS)
     assert line("search", "--json", "x").json() == RESULTS
