@@ -10,10 +10,9 @@ import functools
 import os
 import sqlite3
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from stat import S_ISDIR
 from typing import NamedTuple
 
 import msgspec
@@ -309,9 +308,21 @@ class Generation:
 
 def _key(folder: Path) -> _Key:
     """Return how the files of the lowest layer look: another one's, or damaged ones, look otherwise."""
-    paths = [folder / WHOLE_NAME, *sorted(folder.glob("*.npy")), *sorted(folder.glob("l*/**/*"))]
     try:
-        looks = [path.stat() for path in paths]
+        with os.scandir(folder) as entries:
+            there = [*entries]
+        looks = [(folder / WHOLE_NAME).stat(), *(entry.stat() for entry in there if entry.name.endswith(".npy"))]
+        looks += [look for entry in there if entry.name.startswith("l") and entry.is_dir() for look in _looks(entry.path)]
     except OSError as exc:
         raise StoreCorrupt(f"The generation in {folder} cannot be opened.", remedy=_REMEDY) from exc
-    return tuple((look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns) for look in looks if not S_ISDIR(look.st_mode))
+    return tuple(sorted((look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns) for look in looks))
+
+
+def _looks(folder: str) -> Iterator[os.stat_result]:
+    """Yield how every file in *folder* looks, however deep it lies."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _looks(entry.path)
+            else:
+                yield entry.stat()
