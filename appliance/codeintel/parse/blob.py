@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from appliance.codeintel.facts import BlobFacts, BlobTask, Chunk, Encoding, Symbol
 from appliance.codeintel.parse.chunks import CODE, TEXT, Piece, Span, cut
 from appliance.codeintel.parse.decode import decode
-from appliance.codeintel.parse.docs import first_comment_row
 from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
 from appliance.codeintel.parse.headings import headings
 from appliance.codeintel.parse.imports import imports
@@ -36,10 +35,7 @@ def facts(task: BlobTask) -> BlobFacts:
         return _by_lines(task, text, decoded.encoding, language, problem="parse-nest")
     captures = loaded.captures(root)
     found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
-    spans = [
-        Span(scope.first, scope.last, first_comment_row(text.lines, scope.first - 1, language=language) + 1, scope.parent)
-        for scope in found.scopes
-    ]
+    spans = [Span(scope.first, scope.last, scope.above, scope.parent) for scope in found.scopes]
     pieces, words = cut(text.lines, spans, head=_head(captures, found.scopes), shape=CODE), Words()
     return BlobFacts(
         language=language,

@@ -19,10 +19,9 @@ def docstring(literal: str) -> str:
     return _first_paragraph(text.removeprefix(quote).removesuffix(quote).split("\n"))
 
 
-def comment_above(lines: Sequence[str], row: int, *, language: str) -> str:
-    """Return the first paragraph of the comment that ends right above *row*, "" if there is none."""
-    first, last = _block_above(lines, row, language)
-    return _first_paragraph(map(_words, lines[first:last])) if first < last else ""
+def comment_of(lines: Sequence[str], first: int, last: int) -> str:
+    """Return the first paragraph of the comment in the rows from *first* to before *last*."""
+    return _first_paragraph(map(_words, lines[first:last]))
 
 
 def _words(line: str) -> str:
@@ -30,14 +29,8 @@ def _words(line: str) -> str:
     return (_TAG.sub("", line) if "<" in line else line).strip(_EDGE)
 
 
-def first_comment_row(lines: Sequence[str], row: int, *, language: str) -> int:
-    """Return the row where the comment right above *row* begins, *row* itself if there is none."""
-    first, last = _block_above(lines, row, language)
-    return first if first < last else row
-
-
-def _block_above(lines: Sequence[str], row: int, language: str) -> tuple[int, int]:
-    """Return the first row of the comment and the row after its last; equal if there is none."""
+def comment_rows(lines: Sequence[str], row: int, *, language: str) -> tuple[int, int]:
+    """Return the first row of the comment right above *row* and the row after its last; *row* for both if there is none."""
     above = lines[row - 1].strip() if row else ""
     if not above or not (above[0] in _FIRST or above.endswith("*/")):  # most often
         return row, row
@@ -59,7 +52,7 @@ def _block_above(lines: Sequence[str], row: int, language: str) -> tuple[int, in
         elif not line.startswith(marks):
             break
         first -= 1
-    return first, last
+    return (first, last) if first < last else (row, row)
 
 
 def _stands_between(line: str) -> bool:

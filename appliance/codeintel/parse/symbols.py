@@ -1,15 +1,16 @@
 """Definitions: from captured nodes to symbols, each with its place in the nest of scopes. Nothing here recurses."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+import msgspec
 from tree_sitter import Node
 
 from appliance.codeintel.facts import Symbol, SymbolKind
-from appliance.codeintel.parse.docs import comment_above, docstring
+from appliance.codeintel.parse.docs import comment_of, comment_rows, docstring
 from appliance.codeintel.parse.grammars import Captures
 from appliance.codeintel.parse.names import Name, name_of, type_name
 from appliance.codeintel.parse.text import SourceText
@@ -22,6 +23,7 @@ _VAGUE: Final = ("export", "variable", "field", "class")  # of two captures of o
 _TRAILER = " {:=;,"
 _SIGNATURE = 300
 _LOOKED_AT = 1500  # bytes of a head
+_LONGEST_DOC = 4000
 _QUALNAME = 400  # a nest of 200,000 functions would otherwise spell 40 GB of names
 _BY_LINE: Final = frozenset({"ruby", "lua"})  # an empty body is no node there
 _FARTHEST = 80  # bytes from the line's start to a node whose first words stand before it
@@ -29,6 +31,7 @@ _PREFIX = re.compile(r"[^;{}()=]*")
 _PARAMETERS: Final = frozenset(
     {"class_parameter", "formal_parameter", "spread_parameter", "parameter"}
 )  # of a head, that are members too
+_HEADED: Final = frozenset({"java", "csharp", "kotlin"})  # only there, because to find what a node stands in is slow
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 
 
@@ -40,25 +43,11 @@ class Scope:
     end: int
     first: int  # lines
     last: int
+    above: int  # the first line of the comment above it, or its own
     symbol: int
     qualname: str
     kind: str
     parent: int  # among the scopes, or -1
-
-
-@dataclass(slots=True)
-class _Open:
-    """A definition on its way to a symbol."""
-
-    name: str
-    qualname: str
-    kind: SymbolKind
-    first: int
-    last: int
-    signature: str
-    doc: str
-    parent: int
-    owner: str  # qualified name of the type that it says it belongs to, "" if it stands in it
 
 
 @dataclass(slots=True)
@@ -76,7 +65,8 @@ class SymbolFinder:
         self._language = language
         self._text = text
         self._header = header
-        self._opened: list[_Open] = []
+        self._symbols: list[Symbol] = []
+        self._owners: dict[int, str] = {}  # of symbols that do not stand in the type that they belong to: its qualified name
         self._scopes: list[Scope] = []
         self._stack: list[Scope] = []
         self._inner: list[int] = []  # the stack as indexes
@@ -84,24 +74,28 @@ class SymbolFinder:
 
     def find(self, captures: Captures) -> Found:
         """Return every definition among *captures*; a second one of the same name is numbered, none is dropped."""
-        whole = {_definition_start(node): node for node in captures.get("decorated", ())}
-        for node, kind in _ordered(captures):
-            start = node.start_byte
+        whole = {_definition_start(node): node.start_byte for node in captures.get("decorated", ())}
+        for start, end, node, kind in _ordered(captures):
             while self._stack and self._stack[-1].end <= start:
                 self._stack.pop()
                 self._inner.pop()
             if kind == "scope":
-                self._enter(node, node, qualname=self._qualified(type_name(node, self._text)), kind="impl")
+                row = self._row(start)
+                above, _ = comment_rows(self._text.lines, row, language=self._language)
+                qualname = self._qualified(type_name(node, self._text))
+                symbol = self._stack[-1].symbol if self._stack else -1
+                self._enter(start, end, rows=(above, row), symbol=symbol, qualname=qualname, kind="impl")
             else:
-                self._define(node, kind, whole.get(start, node))
+                self._define(node, kind, start, end, whole.get(start, start))
         self._attach_docstrings(captures.get("doc", ()))
-        return Found(self._finished(), self._scopes)
+        self._attach_owners()
+        return Found(self._symbols, self._scopes)
 
-    def _define(self, node: Node, kind: str, whole: Node) -> None:
+    def _define(self, node: Node, kind: str, start: int, end: int, outer: int) -> None:
         around = self._stack[-1] if self._stack else None
         if kind == "prototype" and not (self._header and (around is None or around.kind not in _CODE)):
             return
-        name = name_of(self._language, node, self._text) if node.child_count else Name(self._text.cut(*node.byte_range))
+        name = name_of(self._language, node, self._text) if node.child_count else Name(self._text.cut(start, end))
         if name is None or (kind == "export" and name.name == "default"):
             return
         kind = self._kind(node, kind, name, around)
@@ -109,26 +103,40 @@ class SymbolFinder:
             return
         owner = self._qualified(name.prefix) if name.prefix else ""
         qualname = self._numbered(f"{owner}.{name.name}" if owner else self._qualified(name.name, kind))
-        start_row = whole.start_point[0]
-        row = start_row if whole is node else node.start_point[0]
-        doc = comment_above(self._text.lines, start_row, language=self._language)
-        parent = around.symbol if around else -1
-        last = max(_last_line(node), start_row + 1)
-        signature = self._signature(node, row, kind)
-        self._opened.append(
-            _Open(name.name, qualname, cast("SymbolKind", kind), start_row + 1, last, signature, doc, parent, owner)
+        row = self._row(outer)
+        above, below = comment_rows(self._text.lines, row, language=self._language)
+        symbol = len(self._symbols)
+        self._symbols.append(
+            Symbol(
+                name.name,
+                qualname,
+                cast("SymbolKind", kind),
+                row + 1,
+                max(self._last_line(end), row + 1),
+                self._signature(node, start, end, kind),
+                comment_of(self._text.lines, above, below) if above < below else "",
+                around.symbol if around else -1,
+            )
         )
+        if owner:
+            self._owners[symbol] = owner
         if kind in _SCOPES:
-            self._enter(node, whole, qualname=qualname, kind=kind, symbol=len(self._opened) - 1)
+            self._enter(outer, end, rows=(above, row), symbol=symbol, qualname=qualname, kind=kind)
 
-    def _enter(self, node: Node, whole: Node, *, qualname: str, kind: str, symbol: int | None = None) -> None:
-        if symbol is None:
-            symbol = self._stack[-1].symbol if self._stack else -1
-        first, parent = whole.start_point[0] + 1, self._inner[-1] if self._inner else -1
-        scope = Scope(whole.start_byte, node.end_byte, first, _last_line(node), symbol, qualname, kind, parent)
+    def _enter(self, start: int, end: int, *, rows: tuple[int, int], symbol: int, qualname: str, kind: str) -> None:
+        above, row = rows
+        parent = self._inner[-1] if self._inner else -1
+        scope = Scope(start, end, row + 1, self._last_line(end), above + 1, symbol, qualname, kind, parent)
         self._inner.append(len(self._scopes))
         self._scopes.append(scope)
         self._stack.append(scope)
+
+    def _row(self, start: int) -> int:
+        return bisect_right(self._text.offsets, start) - 1
+
+    def _last_line(self, end: int) -> int:
+        """Return the line that the byte before *end* stands in."""
+        return bisect_left(self._text.offsets, end)
 
     def _qualified(self, name: str, kind: str = "") -> str:
         around = self._stack
@@ -155,9 +163,9 @@ class SymbolFinder:
             return "field" if inside else "constant" if name.name.isupper() else "variable"
         return kind
 
-    def _signature(self, node: Node, row: int, kind: str) -> str:
-        text, start = self._text, node.start_byte
-        if (around := node.parent) is not None and around.type in _PARAMETERS:
+    def _signature(self, node: Node, start: int, end: int, kind: str) -> str:
+        text, row = self._text, self._row(start)
+        if kind in _VALUES and self._language in _HEADED and (around := node.parent) and around.type in _PARAMETERS:
             return _one_line(text.cut(around.start_byte, min(around.end_byte, around.start_byte + _LOOKED_AT)))
         line = text.offsets[row]
         if start - line <= _FARTHEST and _PREFIX.fullmatch(text.cut(line, start)):
@@ -165,8 +173,7 @@ class SymbolFinder:
         if kind not in _SCOPES:
             return _one_line(text.cut(start, min(start + _LOOKED_AT, text.offsets[row + 1])))
         body = _body(node)
-        end = min(body.start_byte if body else node.end_byte, start + _LOOKED_AT)
-        head = text.cut(start, end)
+        head = text.cut(start, min(body.start_byte if body else end, start + _LOOKED_AT))
         if self._language in _BY_LINE:
             head = head.partition("\n")[0]
         return _one_line(head if body else head.partition("{")[0])
@@ -174,50 +181,39 @@ class SymbolFinder:
     def _attach_docstrings(self, docs: Sequence[Node]) -> None:
         starts = [scope.start for scope in self._scopes]
         for node in docs:
-            position = bisect_right(starts, node.start_byte) - 1
-            if position >= 0 and self._scopes[position].symbol >= 0:
-                end = min(node.end_byte, node.start_byte + 4000)
-                self._opened[self._scopes[position].symbol].doc = docstring(self._text.cut(node.start_byte, end))
+            start, end = node.byte_range
+            position = bisect_right(starts, start) - 1
+            if position >= 0 and (symbol := self._scopes[position].symbol) >= 0:
+                doc = docstring(self._text.cut(start, min(end, start + _LONGEST_DOC)))
+                self._symbols[symbol] = msgspec.structs.replace(self._symbols[symbol], doc=doc)
 
-    def _finished(self) -> list[Symbol]:
-        by_qualname = {symbol.qualname: index for index, symbol in enumerate(self._opened)}
-        for scope in self._scopes:
-            if scope.kind == "impl":
-                scope.symbol = by_qualname.get(scope.qualname, scope.symbol)
-        return [
-            Symbol(
-                name=each.name,
-                qualname=each.qualname,
-                kind=each.kind,
-                start_line=each.first,
-                end_line=each.last,
-                signature=each.signature,
-                doc=each.doc,
-                parent=by_qualname.get(each.owner, each.parent) if each.owner else each.parent,
-            )
-            for each in self._opened
-        ]
+    def _attach_owners(self) -> None:
+        adding = [scope for scope in self._scopes if scope.kind == "impl"]
+        if not (adding or self._owners):
+            return
+        by_qualname = {symbol.qualname: index for index, symbol in enumerate(self._symbols)}
+        for scope in adding:
+            scope.symbol = by_qualname.get(scope.qualname, scope.symbol)
+        for index, owner in self._owners.items():
+            if owner in by_qualname:
+                self._symbols[index] = msgspec.structs.replace(self._symbols[index], parent=by_qualname[owner])
 
 
-def _ordered(captures: Captures) -> list[tuple[Node, str]]:
-    """Return the definitions, outer before inner, each node once and by the most telling of its captures."""
-    best: dict[tuple[int, int], tuple[Node, str]] = {}
+def _ordered(captures: Captures) -> list[tuple[int, int, Node, str]]:
+    """Return the definitions and their bytes, outer before inner, each node once and by the most telling of its captures."""
+    best: dict[tuple[int, int], tuple[int, Node, str]] = {}
     for capture, nodes in captures.items():
         label, _, kind = capture.partition(".")
         if label not in {"d", "n", "scope"}:
             continue
         kind = kind or "scope"
+        telling = _telling(kind)
         for node in nodes:
             start, end = node.byte_range
             key = (start, -end)
-            if key not in best or _telling(kind) > _telling(best[key][1]):
-                best[key] = (node, kind)
-    return [best[key] for key in sorted(best)]
-
-
-def _last_line(node: Node) -> int:
-    row, column = node.end_point
-    return row + (column > 0)
+            if key not in best or telling > best[key][0]:
+                best[key] = (telling, node, kind)
+    return [(start, -end, *best[start, end][1:]) for start, end in sorted(best)]
 
 
 def _telling(kind: str) -> int:
