@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -26,9 +26,10 @@ _ROOT = Path(__file__).parents[3]
 _START_SECONDS = 60.0
 _SILENT_SECONDS = 60.0  # how long a child may say nothing beside
 _PATIENCE = 10  # times the processor seconds that it may take: others may have the cores, and go before it
-_BATCH_BYTES = 400_000
+_BATCH_BYTES = 200_000
 _BATCH_TASKS = 100
 _PIPE: Final = 1 << 20
+_AHEAD: Final = 800_000  # bytes of contents that fit a pipe with all that goes with them
 
 _Answer = tuple[Work, bytes | None]  # None: nobody could say anything
 
@@ -63,7 +64,7 @@ class ParserPool:
 
     def _answers(self, work: Iterable[Work]) -> Generator[_Answer, None, None]:
         source = iter(work)
-        again: deque[Work] = deque()  # what a child did not get to
+        again: deque[Work] = deque()  # what a child did not get to, or could not take yet
         busy: dict[int, _Child] = {}
         try:
             while True:
@@ -84,6 +85,11 @@ class ParserPool:
                             self._idle.remove(child)
                             child.send(batch)
                             busy[child.output] = child
+                    elif child.is_at_its_last and (batch := _batch(source, again)):
+                        if _size(batch) <= _AHEAD:
+                            child.send(batch)  # it waits in the pipe: a child need not wait for who takes the answers
+                        else:
+                            again.extendleft(reversed(batch))
                     yield from results
         finally:
             for child in busy.values():  # somebody stopped listening: what is half done is of no use
@@ -115,6 +121,10 @@ def _batch(source: Iterator[Work], again: deque[Work]) -> list[Work]:
     return batch
 
 
+def _size(batch: Sequence[Work]) -> int:
+    return sum(len(work.content) for work in batch)
+
+
 def _readable(busy: "dict[int, _Child]") -> "list[_Child]":
     """Wait until children have spoken, died or been silent for too long, and return them."""
     left = max(0.0, min(child.deadline for child in busy.values()) - time.monotonic())
@@ -124,7 +134,7 @@ def _readable(busy: "dict[int, _Child]") -> "list[_Child]":
 
 
 class _Child:
-    """One process and the batch that it is at."""
+    """One process, the batch that it is at and the one that waits for it."""
 
     def __init__(self, limits: Index, interpreter: str) -> None:
         self._limits = limits
@@ -132,6 +142,7 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
         self._at: deque[Work] = deque()
+        self._last = 0  # works of the batch that it was given last
         self.output = -1
         self.deadline = 0.0
 
@@ -140,9 +151,15 @@ class _Child:
         """Whether answers are still to come."""
         return bool(self._at)
 
+    @property
+    def is_at_its_last(self) -> bool:
+        """Whether it has read all that it was given, and has something of that left to do."""
+        return 0 < len(self._at) < self._last
+
     def send(self, batch: list[Work]) -> None:
         """Give the child *batch*; it is started if it does not run. What it does not take it counts as unfinished."""
         self._at.extend(batch)
+        self._last = len(batch)
         process = self._process or self._start()
         self._extend()
         if process.stdin is not None:
@@ -189,7 +206,8 @@ class _Child:
         )
         self._process = process
         self.output = process.stdout.fileno() if process.stdout else -1
-        fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE)
+        for pipe in filter(None, (process.stdin, process.stdout)):
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
         self._await_ready()
         return process
 

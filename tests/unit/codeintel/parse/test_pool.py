@@ -12,7 +12,7 @@ from appliance.codeintel.facts import BlobFacts, BlobTask, unpack_facts
 from appliance.codeintel.flow import unpack_flow
 from appliance.codeintel.parse.blob import facts
 from appliance.codeintel.parse.flow.blob import flow
-from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.parse.pool import _BATCH_TASKS, ParserPool
 from appliance.config import Index
 from appliance.errors import HostUnfit
 from appliance.ids import BlobId
@@ -113,6 +113,20 @@ def test_a_killed_process_loses_no_file(pools: Callable[..., ParserPool]) -> Non
                 child.send_signal(signal.SIGKILL)
     assert set(results) == {each.blob for each in tasks}
     assert problems(results) == {}
+
+
+def test_more_work_waits_for_a_process_while_somebody_is_at_its_answers(pools: Callable[..., ParserPool]) -> None:
+    """Who takes the answers also commits them: a process that has nothing to do meanwhile is half a core that is lost."""
+    taken: list[BlobTask] = []
+    listening = pools().map(taken.append(each) or each for each in (task(f"t{n}") for n in range(400)))  # type: ignore[func-returns-value]
+    next(listening)
+    assert len(taken) == 2 * _BATCH_TASKS
+    assert len(list(listening)) == len(taken) - 1
+
+
+def test_what_a_pipe_cannot_hold_waits_for_a_process_that_has_nothing_to_do(pools: Callable[..., ParserPool]) -> None:
+    tasks = [task(f"t{n}", b"x = 1\n" * (200_000 if n % 3 else 20)) for n in range(9)]
+    assert set(parsed(pools(2), tasks)) == {each.blob for each in tasks}
 
 
 def test_stopping_to_listen_leaves_a_pool_that_works(pools: Callable[..., ParserPool]) -> None:
