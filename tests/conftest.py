@@ -18,8 +18,12 @@ class NetworkRefused(AssertionError):
 
 
 def pytest_configure() -> None:
-    """Silence onnxruntime before any test module loads it: its telemetry begins with its import."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    """Set what libraries read when they are loaded, before any test module loads one.
+
+    The telemetry of onnxruntime begins with its import; and the threads of OpenBLAS spin while they wait for one another, so
+    that small matrices take seconds of a busy machine: the programs of an index have one thread too.
+    """
+    os.environ |= {"ORT_DISABLE_TELEMETRY": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @pytest.hookimpl(trylast=True)

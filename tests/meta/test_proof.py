@@ -27,8 +27,10 @@ def test_a_run_that_skipped_every_test_is_no_success(
     tmp_path: Path, workers: tuple[str, ...], tests: str, status: int, said: str
 ) -> None:
     (tmp_path / "test_here.py").write_text(f"import pytest\n{tests}")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-c", os.devnull, "--rootdir", str(tmp_path)]
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    plugins = ["-p", "tests.conftest", *(["-p", "xdist.plugin"] if workers else [])]  # all others take seconds to load
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, "-c", os.devnull, "--rootdir", str(tmp_path)]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
     ran = subprocess.run(
         [*command, *workers, str(tmp_path)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )

@@ -5,9 +5,10 @@ kills them and of limits take `Indexer` and `GraphBuilder` as they are.
 """
 
 import atexit
+import gc
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def _ready(limits: Index) -> ParserPool | None:
     return _pool() if limits == LIMITS and threading.current_thread() is threading.main_thread() else None
 
 
+@contextmanager
+def _as_a_program() -> Iterator[None]:
+    """Search for no garbage meanwhile, as the programs of an index do not either."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _telling(phase: str, progress: Progress, check: Check) -> Callable[[int, int], None]:
     def tell(done: int, total: int) -> None:
         check()
@@ -63,7 +74,8 @@ class QuickIndexer(Indexer):
         texts()
         check()
         tell = _telling("index", progress, check)
-        return Said(counts=build(folder, project_db=store.paths.db, recipe=self._facts_recipe, tell=tell))
+        with _as_a_program():
+            return Said(counts=build(folder, project_db=store.paths.db, recipe=self._facts_recipe, tell=tell))
 
 
 class QuickGraphs(GraphBuilder):
@@ -78,7 +90,8 @@ class QuickGraphs(GraphBuilder):
         make = partial(build_graph, place, project_db=store.paths.db, seconds=self._limits.graph_seconds)
         try:
             check()
-            return make(tell=_telling("graph", progress, check), patch=usable(store, folder))
+            with _as_a_program():
+                return make(tell=_telling("graph", progress, check), patch=usable(store, folder))
         finally:
             for left in (GRAPH_ASIDE, SETTINGS):
                 (place / left).unlink(missing_ok=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.services import Services
 from tests.support.appliance import Client, make_services, serving, working
+from tests.support.quick import QuickIndexer
 from tests.support.repos import commit, git, make_repo
 
 
@@ -33,7 +33,7 @@ def code(tmp_path: Path, services: Services) -> Path:
     commit(code, {"b.py": "def beta(): pass\n"}, branch="next")
     project = services.registry.project("default").id
     repo = services.registry.add_repo(project, code, settings=RepoSettings(branches=("next",)))
-    indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+    indexer = QuickIndexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
     indexer.index(repo.id, progress=lambda *_: None, check=lambda: None)
     return code
 

@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from appliance.access import cookie
-from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.registry import Repo
 from appliance.services import DEFAULT_PROJECT, Services
 from tests.support.appliance import Client, make_services, serving
 from tests.support.chat import ScriptedChat, said
+from tests.support.quick import QuickIndexer
 from tests.support.repos import commit, make_repo
 
 CODE = '''"""Where models are kept."""
@@ -90,7 +90,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def repo(services: Services, source: Path) -> Repo:
     """Index that repository."""
     added = services.registry.add_repo(services.registry.project(DEFAULT_PROJECT).id, source)
-    indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+    indexer = QuickIndexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
     indexer.index(added.id, progress=lambda *_: None, check=lambda: None)
     return added
 
@@ -264,7 +264,7 @@ def test_a_folder_of_many_files_keeps_its_pages_small_and_says_what_is_not_shown
     added = services.registry.add_repo(
         services.registry.project(DEFAULT_PROJECT).id, make_repo(tmp_path, files, name="many")
     )
-    indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+    indexer = QuickIndexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
     info = indexer.index(added.id, progress=lambda *_: None, check=lambda: None)
     file = f"{folder}/module_number_150.py&commit={info.commit}&start=200&end=201"
     for address, rest in ((f"/browse?repo={added.id}&path={folder}", 80), (f"/file?repo={added.id}&path={file}", 188)):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from appliance.access import cookie
-from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.registry import Project, Repo
 from appliance.codeintel.repo_settings import RepoSettings
 from appliance.console.choices import MOST_BRANCHES, choices
 from appliance.services import DEFAULT_PROJECT, Services
 from tests.support.appliance import Client, make_services, serving
+from tests.support.quick import QuickIndexer
 from tests.support.repos import commit, make_repo
 
 OPTION = re.compile(
@@ -31,7 +31,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with closing(make_services(tmp_path_factory.mktemp("data"))) as services:
         services.registry.add_project("lab")
         services.registry.add_project("empty")
-        indexer = Indexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
+        indexer = QuickIndexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
         for project in (DEFAULT_PROJECT, "lab"):
             code = f'def derive_key():\n    """Derive the key of {project}."""\n    return "{project}"\n'
             source = make_repo(tmp_path_factory.mktemp(project), {f"{project}.py": code}, name="shop")
