@@ -6,7 +6,7 @@ lines. It says nothing about any sentence that points there.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from appliance.base.paths import display
@@ -106,7 +106,7 @@ def verify(spans: Sequence[Span], *, texts: Texts) -> tuple[list[Span], list[str
                 stands = 1 <= span.start_line <= span.end_line <= len(texts.lines(span.repo, span.blob))
             except (ApplianceError, OSError) as exc:
                 warnings[span.repo] = _unverified(span, exc)
-        checked.append(replace(span, verified=stands))
+        checked.append(_checked(span, verified=stands))
     missing = [span for span in checked if not span.verified and span.repo not in warnings]
     notes = [f"{display(span.path)} does not hold the cited lines at {span.commit[:12]}." for span in missing]
     return checked, [*warnings.values(), *dict.fromkeys(notes)]
@@ -120,7 +120,7 @@ def verify_places(spans: Sequence[Span], *, sources: Mapping[RepoId, Source]) ->
             located[repo, commit] = sources[repo].located(commit=commit, paths=[span.path for span in mine])
     nothing: Mapping[str, BlobId | None] = {}
     return [
-        replace(span, verified=located.get((span.repo, span.commit), nothing).get(span.path) == span.blob) for span in spans
+        _checked(span, verified=located.get((span.repo, span.commit), nothing).get(span.path) == span.blob) for span in spans
     ]
 
 
@@ -158,6 +158,12 @@ def excerpt(span: Span, *, texts: Texts) -> str:
     except (ApplianceError, OSError):
         return ""
     return "\n".join(lines[span.start_line - 1 : span.end_line])
+
+
+def _checked(span: Span, *, verified: bool) -> Span:
+    if span.verified == verified:
+        return span
+    return Span(span.repo, span.repo_name, span.path, span.start_line, span.end_line, span.blob, span.commit, verified)
 
 
 def _by_commit(spans: Iterable[Span]) -> dict[tuple[RepoId, CommitId], list[Span]]:

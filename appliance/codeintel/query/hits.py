@@ -62,7 +62,7 @@ def sources_of(parts: Sequence[Part], generations: Generations) -> tuple[dict[Re
     sources, warnings = {}, []
     for part in parts:
         try:
-            sources[part.repo.id] = generations.source(part.repo.id)
+            sources[part.repo.id] = generations.source(part.repo)
         except ApplianceError as exc:
             warnings.append(f"{part.repo.name} cannot be read now, its hits come without text: {exc.message}")
     return sources, warnings
@@ -168,7 +168,7 @@ class _Told:
             yield "the file is called so"
         there = f" {tokenize(text)} "
         words = self._words[chunk.part.generation]
-        found = [word.text for word in words if any(f" {token} " in there for token in word.tokens)][:_MOST_WORDS]
+        found = [word.text for word in words if word.stands_in(there)][:_MOST_WORDS]
         if found:
             yield f"words: {', '.join(found)}"
         meaning = float(signals.dense[place])
@@ -193,14 +193,21 @@ class _Word:
 
     text: str
     tokens: tuple[str, ...]
+    sought: tuple[str, ...]  # the tokens between blanks
+
+    @classmethod
+    def of(cls, word: str) -> "_Word":
+        tokens = tuple(query_tokens(word))
+        return cls(word.strip("()[]{}<>,;:!?.'`\""), tokens, tuple(f" {token} " for token in tokens))
+
+    def stands_in(self, tokens: str) -> bool:
+        """Return whether one of its tokens is among *tokens*, which stand between blanks."""
+        return any(map(tokens.__contains__, self.sought))
 
 
 def _words(query: ParsedQuery, part: Part) -> list[_Word]:
     """Return the words of the query, those first that are rarest in *part*."""
-    words = [
-        _Word(word.strip("()[]{}<>,;:!?.'`\""), tuple(query_tokens(word))) for word in dict.fromkeys(query.text.split())
-    ]
-    words = [word for word in words if word.tokens]
+    words = [word for each in dict.fromkeys(query.text.split()) if (word := _Word.of(each)).tokens]
     rarity = part.generation.lexical.rarity([word.tokens[-1] for word in words])
     return [words[n] for n in np.argsort(-rarity, kind="stable")]
 

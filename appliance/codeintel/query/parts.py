@@ -56,7 +56,7 @@ def open_parts(
     broken: list[ApplianceError] = []
     for repo, branch in _fitting(generations, wanted, branches, warnings):
         try:
-            generation = generations.published(repo.id, branch)
+            generation = generations.published(repo, branch)
         except NotFound:
             if len(wanted) == 1:
                 raise
@@ -99,7 +99,7 @@ def texts_of(parts: Sequence[Part], generations: Generations) -> Texts:
     sources: dict[RepoId, Source] = {}
     for part in parts:
         try:
-            sources[part.repo.id] = generations.source(part.repo.id)
+            sources[part.repo.id] = generations.source(part.repo)
         except (ApplianceError, OSError):
             continue  # whoever cites it says so
     return Texts(sources)

@@ -281,4 +281,4 @@ def _share(asked: frozenset[str], stem: Sequence[str]) -> float:
     if stem[-1] in asked:  # the whole name, or its only word
         return 1.0
     parts = stem[:-1]
-    return sum(part in asked for part in parts) / len(parts) if parts else 0.0
+    return sum(map(asked.__contains__, parts)) / len(parts) if parts else 0.0

@@ -96,7 +96,7 @@ class Generations:
         """Return the repos of *project*, by name, indexed or not."""
         return self._registry.repos(project)
 
-    def published(self, repo: RepoId, branch: str = "") -> Generation:
+    def published(self, repo: RepoId | Repo, branch: str = "") -> Generation:
         """Return the published generation of *branch* of *repo* ("": its own); raise `NotFound` when there is none yet.
 
         The same object comes back until something newer is published. A caller keeps one object for one whole answer.
@@ -111,8 +111,8 @@ class Generations:
         """
         return self._now(repo, branch, _read)
 
-    def _now(self, repo: RepoId, branch: str, use: "Callable[[Repo, CodeStore, Published, str], T]") -> T:
-        known = self._registry.repo(repo)
+    def _now(self, repo: RepoId | Repo, branch: str, use: "Callable[[Repo, CodeStore, Published, str], T]") -> T:
+        known = self._known(repo)
         store = self._store(known.project)
         for _ in range(_ATTEMPTS):
             now = store.published(known.id, branch)
@@ -150,22 +150,22 @@ class Generations:
             own = ""
         return [own or "HEAD", *others]
 
-    def source(self, repo: RepoId) -> Source:
+    def source(self, repo: RepoId | Repo) -> Source:
         """Return the source of *repo*, shared; raise what `open_source` raises when it has vanished.
 
         It is opened again after a flip: a folder may have become a git repository since. Whoever holds the former one can
         still use it.
         """
-        known = self._registry.repo(repo)
-        now = self._store(known.project).published(repo)
+        known = self._known(repo)
+        now = self._store(known.project).published(known.id)
         generation = None if now is None else now.generation
         with self._lock:
-            opened = self._sources.get(repo)
+            opened = self._sources.get(known.id)
         if opened is not None and (opened.location, opened.generation) == (known.source, generation):
             return opened.source
         source = self._registry.open(known)
         with self._lock:
-            self._sources[repo] = _Opened(source, known.source, generation)
+            self._sources[known.id] = _Opened(source, known.source, generation)
         return source
 
     def freshness(self, repo: RepoId, branch: str = "", *, believe: float = _BEHIND_FOR_S) -> Freshness:
@@ -237,6 +237,10 @@ class Generations:
             store.close()
         for source in sources:
             source.close()
+
+    def _known(self, repo: RepoId | Repo) -> Repo:
+        """Return what is known of *repo*: who has it from the registry already, for one answer, need not ask again."""
+        return repo if isinstance(repo, Repo) else self._registry.repo(repo)
 
     def _open(self, repo: Repo, store: CodeStore, now: Published, branch: str) -> Generation:
         with self._lock:

@@ -17,6 +17,7 @@ _MOST_ROWS = 200  # of one look-up: names like __init__ have tens of thousands
 _MOST_NEAR = 20_000
 _SAME_START = 2  # characters
 _MOST_MARKS = 10_000  # in one statement: SQLite takes 32,766
+_MOST_HEADS = 20_000  # remembered
 _MARKS_ALIKE = 16  # statements of as many marks are compiled once
 _PARENT = "coalesce((SELECT p.qualname FROM symbols p WHERE p.id = s.parent), '') FROM symbols s "
 _COLUMNS = f"SELECT s.id, s.file, s.name, s.qualname, s.kind, s.start_line, s.end_line, s.signature, s.doc, {_PARENT}"
@@ -86,6 +87,7 @@ class SymbolTable:
     def __init__(self, db: Guarded, files: Files) -> None:
         self._db = db
         self._files = files
+        self._heads: dict[int, Head] = {}  # that were asked for
 
     def named(self, name: str, *, limit: int = _MOST_ROWS) -> list[SymbolRow]:
         """Return the definitions called exactly *name*; if there is none, those that differ only in case."""
@@ -173,17 +175,23 @@ class SymbolTable:
 
     def heads(self, ids: Iterable[int]) -> dict[int, Head]:
         """Return what little is shown, and asked by a ranker, of those definitions with these ids that there are."""
-        wanted = list(ids)
-        found: dict[int, Head] = {}
-        for start in range(0, len(wanted), _MOST_MARKS):
-            some = wanted[start : start + _MOST_MARKS]
+        known = self._heads
+        found = {number: known.get(number) for number in ids}
+        missing = [number for number, head in found.items() if head is None]
+        for start in range(0, len(missing), _MOST_MARKS):
+            some = missing[start : start + _MOST_MARKS]
             some += some[-1:] * (-len(some) % _MARKS_ALIKE)
             marks = ",".join("?" * len(some))
             query = f"SELECT id, name, qualname, kind, parent >= 0 FROM symbols WHERE id IN ({marks})"  # noqa: S608 - marks
             with self._db.read() as conn:
                 rows = conn.execute(query, some).fetchall()
             found |= {number: Head(name, qualname, kind, bool(inner)) for number, name, qualname, kind, inner in rows}
-        return found
+        there = {number: head for number, head in found.items() if head is not None}
+        if missing:
+            if len(known) > _MOST_HEADS:
+                known = self._heads = {}
+            known.update(there)
+        return there
 
     def _select(self, where: str, values: Sequence[object], limit: int) -> list[SymbolRow]:
         with self._db.read() as conn:
