@@ -61,26 +61,29 @@ class Seen:
 def hinted(root: Path, before: Seen, hint: Changed, *, max_bytes: int) -> Seen | None:
     """Return how the folder looks now if only what *hint* names changed since *before*; None if that is not enough to tell.
 
-    It is enough for files that were there, or are ignored, and for those that are gone. What is new may be ignored, and a
-    folder may hold anything: for those all of it is looked through.
+    It is enough for files that were there, or are ignored, and for what is gone, as a file that is saved aside and renamed.
+    What is new may be ignored, and a folder may hold anything: for those all of it is looked through.
     """
     if not hint.whole or len(hint.paths) > _MOST_HINTED:
         return None
-    files, spared = dict(before.files), _spared(before.left_out)
+    files, start = dict(before.files), os.fsencode(root)
+    left_out = {os.fsencode(item.path): item.reason for item in before.left_out}
     for path in map(os.fsencode, hint.paths):
-        if (above := _above(path, spared)) is not None:
-            if not _stands(os.fsencode(root), above, as_what=spared[above]):
+        if (above := _above(path, left_out)) is not None:
+            if not _stands(start, above, as_what=left_out[above]):
                 return None
             continue
-        if path not in files or _RULING & set(path.split(b"/")):
-            return None
-        found = _found(os.fsencode(root), path, max_bytes=max_bytes)
-        if found is None:
+        found = _found(start, path, max_bytes=max_bytes)
+        if (
+            found is None
+            or _RULING & set(path.split(b"/"))
+            or (path not in files and (found or _had_any(path, files, left_out)))
+        ):
             return None
         if found:
             files[path] = found[0]
         else:
-            del files[path]
+            files.pop(path, None)
     return Seen(files, before.left_out)
 
 
@@ -97,27 +100,27 @@ def save(mirror: Path, taken: Taken) -> None:
     durable.write_file(mirror / _NAME, msgspec.msgpack.encode(taken))
 
 
-def _spared(left_out: Iterable[LeftOut]) -> dict[bytes, Reason]:
-    """Return what may change as it will while it stands: what is ignored and, with a slash at the end, folders."""
-    return {os.fsencode(item.path): item.reason for item in left_out if item.reason in ("ignored", "nested-repository")}
-
-
-def _above(path: bytes, spared: Container[bytes]) -> bytes | None:
-    """Return which of *spared* *path* is, or is below, if any."""
+def _above(path: bytes, left_out: Container[bytes]) -> bytes | None:
+    """Return which of *left_out*, where folders have a slash at the end, *path* is, or is below, if any."""
     parts = path.split(b"/")
     folders = (b"/".join(parts[:end]) + b"/" for end in range(1, len(parts) + 1))
-    return next((name for name in (*folders, path) if name in spared), None)
+    return next((name for name in (*folders, path) if name in left_out), None)
 
 
 def _stands(root: bytes, path: bytes, *, as_what: Reason) -> bool:
-    """Return whether what is left out at *path* is still there, and of its kind."""
+    """Return whether what is left out at *path* is still that, and may change as it will."""
     try:
         mode = os.lstat(root + b"/" + path.removesuffix(b"/")).st_mode
         if as_what == "nested-repository":
             os.lstat(root + b"/" + path + b".git")
     except OSError:
         return False
-    return stat.S_ISDIR(mode) == path.endswith(b"/")
+    return as_what in ("ignored", "nested-repository") and stat.S_ISDIR(mode) == path.endswith(b"/")
+
+
+def _had_any(folder: bytes, *places: Iterable[bytes]) -> bool:
+    inside = folder + b"/"
+    return any(path.startswith(inside) for paths in places for path in paths)
 
 
 def _found(root: bytes, path: bytes, *, max_bytes: int) -> tuple[Mark, ...] | None:

@@ -298,7 +298,7 @@ def test_a_named_file_that_is_gone_is_taken_out(folder: Path, watched: Source) -
     assert taken(watched, Changed(frozenset({"a.py"}), whole=True)) == {"sub/b.sh": b"echo\n"}
 
 
-@pytest.mark.parametrize("named", ["new.py", "sub", ".gitignore", "gone/with/its/folder.py"])
+@pytest.mark.parametrize("named", ["new.py", "sub", ".gitignore"])
 def test_for_what_may_concern_other_files_the_whole_folder_is_looked_through(
     folder: Path, watched: Source, named: str
 ) -> None:
@@ -307,6 +307,16 @@ def test_for_what_may_concern_other_files_the_whole_folder_is_looked_through(
     (folder / "sub" / "b.sh").write_text("another\n")
     expected = {"a.py": b"x = 1\n", "new.py": b"", "sub/b.sh": b"another\n"}
     assert taken(watched, Changed(frozenset({named}), whole=True)) == expected
+
+
+def test_a_file_that_is_saved_aside_and_renamed_is_no_reason_to_look_through_the_folder(
+    folder: Path, watched: Source
+) -> None:
+    (folder / ".a.py.swp").write_text("x = 2\n")
+    (folder / ".a.py.swp").rename(folder / "a.py")
+    (folder / "sub" / "b.sh").write_text("unseen\n")
+    named = frozenset({"a.py", ".a.py.swp"})
+    assert taken(watched, Changed(named, whole=True)) == {"a.py": b"x = 2\n", "sub/b.sh": b"echo\n"}
 
 
 @pytest.mark.parametrize("named", ["x.log", "build/deep/output.o"])
