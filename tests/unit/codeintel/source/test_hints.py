@@ -100,7 +100,7 @@ def git_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 STEPS = st.lists(st.tuples(st.lists(EDITS, min_size=1, max_size=2), st.sets(NAME, max_size=2)), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(rules=st.sampled_from(RULES), steps=STEPS)
 def test_who_names_what_changed_and_anything_else_has_the_folder_seen_as_it_is(
     git_dir: Path, rules: str, steps: list[tuple[list[Edit], set[str]]]
