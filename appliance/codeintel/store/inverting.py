@@ -1,8 +1,8 @@
 """Turns documents around: from the words of each to the documents of each word."""
 
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,7 @@ class Inverter:
         self._begin()
 
     def _begin(self) -> None:
-        self._numbers = defaultdict[str, int](itertools.count().__next__)  # of words as they are spelt
+        self._numbers = defaultdict[str, int](count().__next__)  # of words as they are spelt
         self._words, self._counts = list[Whole](), list[Numbers]()
         self._held = 0
         self._base = self._documents
@@ -68,12 +68,12 @@ class Inverter:
     def _write(self) -> None:
         path = self._folder / f"{self._name}-{self._segments}"
         counts = np.concatenate([np.zeros(0, np.int64), *self._counts])
-        write_arrays(path, _segment(list(self._numbers), self._words, counts, base=self._base, places=self._places))
+        write_arrays(path, _segment(self._numbers, self._words, counts, base=self._base, places=self._places))
         self._segments += 1
         self._begin()
 
 
-def _segment(spelt: Sequence[str], words: list[Whole], counts: Numbers, *, base: int, places: bool) -> dict[str, Array]:
+def _segment(spelt: Iterable[str], words: list[Whole], counts: Numbers, *, base: int, places: bool) -> dict[str, Array]:
     tokens, flat, per_word = _tokens(spelt)
     sequence, each = _spelt_out(np.concatenate([np.zeros(0, np.int32), *words]), flat, per_word)
     words.clear()
@@ -85,19 +85,19 @@ def _segment(spelt: Sequence[str], words: list[Whole], counts: Numbers, *, base:
     return {
         "base": np.array([base], dtype=np.int64),
         "lengths": lengths.astype(np.int32),
-        "words": np.frombuffer(b"".join(tokens), dtype=np.uint8),
-        "word_bounds": _bounds([len(token) for token in tokens]),
+        **_words(tokens),
         **_postings(turned.indptr, turned.indices, turned.data, most=len(counts), places=places),
     }
 
 
-def _tokens(spelt: Sequence[str]) -> tuple[list[bytes], Whole, Numbers]:
+def _tokens(spelt: Iterable[str]) -> tuple[list[str], Whole, Numbers]:
     """Return the tokens of the words *spelt*, in order, those of each word as their places, and how many those are."""
     split = [word.split() for word in spelt]
-    tokens = sorted({token.encode() for word in split for token in word})
-    place = {token.decode(): number for number, token in enumerate(tokens)}
     per_word = np.fromiter(map(len, split), np.int64, len(split))
-    return tokens, np.fromiter((place[t] for word in split for t in word), np.int32, int(per_word.sum())), per_word
+    every = list(chain.from_iterable(split))
+    tokens = sorted(set(every))  # as their bytes in UTF-8 are, too
+    place = dict(zip(tokens, count()))
+    return tokens, np.fromiter(map(place.__getitem__, every), np.int32, len(every)), per_word
 
 
 def _spelt_out(words: Whole, flat: Whole, per_word: Numbers) -> tuple[Whole, Numbers]:
@@ -136,5 +136,10 @@ def _distances(bounds: Whole, place: Whole, new: Flags, heads: Numbers, times: N
     return {"distances": written, "reach": np.concatenate(([0], ends))[bounds].astype(np.uint32)}
 
 
-def _bounds(lengths: Sequence[int]) -> npt.NDArray[np.uint32]:
-    return np.cumsum([0, *lengths], dtype=np.uint32)
+def _words(tokens: Sequence[str]) -> dict[str, Array]:
+    text = "".join(tokens)
+    lengths = map(len, tokens) if text.isascii() else (len(token.encode()) for token in tokens)
+    return {
+        "words": np.frombuffer(text.encode(), dtype=np.uint8),
+        "word_bounds": np.cumsum([0, *lengths], dtype=np.uint32),
+    }

@@ -7,7 +7,7 @@ times that it stands in each, and where it was asked for the distances from one 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -143,6 +143,9 @@ class _Segment:
 
     def words(self) -> list[str]:
         text, bounds = bytes(self._text), self._bounds.tolist()
+        if text.isascii():
+            spelt = text.decode()
+            return [spelt[start:end] for start, end in pairwise(bounds)]
         return [text[start:end].decode() for start, end in pairwise(bounds)]
 
     def counts(self) -> Ids:
@@ -151,7 +154,7 @@ class _Segment:
         return counts
 
     def table(self, places: Mapping[str, int]) -> csr_matrix:
-        columns = np.fromiter((places.get(word, -1) for word in self.words()), np.int64, len(self._bounds) - 1)
+        columns = np.fromiter(map(places.get, self.words(), repeat(-1)), np.int64, len(self._bounds) - 1)
         wanted, counts = np.flatnonzero(columns >= 0), self.counts()
         lengths = np.zeros(len(places), dtype=np.int64)
         lengths[columns[wanted]] = counts[wanted]
