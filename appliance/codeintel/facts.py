@@ -6,6 +6,7 @@ the parser processes and are made and encoded ten times faster. Lines are 1-base
 
 import zlib
 from array import array
+from collections.abc import Sequence, Sized
 from itertools import islice
 from typing import Final, Literal, TypeVar
 
@@ -67,7 +68,16 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
     end_line: int
     symbol: int
     defines: tuple[int, ...]  # indexes of the symbols whose head stands in this chunk
-    words: int  # how many of the blob's sequence of words are its own, after those of the chunks before it
+
+
+class Spelt(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Words one after the other, as places in a table of words, and how many of them each chunk has."""
+
+    places: bytes
+    counts: tuple[int, ...]
+
+
+NOTHING_SPELT: Final = Spelt(b"", ())
 
 
 class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -87,7 +97,8 @@ class BlobFacts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     secrets: tuple[tuple[int, str], ...] = ()  # line and kind of each that was found, masked or not
     torn: int = 0
     words: tuple[str, ...] = ()  # each once, as its search tokens: identifiers split and kept whole, lightly stemmed
-    sequence: bytes = b""  # the places in `words` of all words of all chunks, see `numbers`
+    texts: Spelt = NOTHING_SPELT  # of each chunk
+    names: Spelt = NOTHING_SPELT  # of each chunk: of what it defines, and of what it stands in
 
 
 class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -104,7 +115,8 @@ class Searched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     secrets: tuple[tuple[int, str], ...]
     torn: int
     words: tuple[str, ...]
-    sequence: bytes
+    texts: Spelt
+    names: Spelt
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -134,15 +146,20 @@ class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     facts: bytes
 
 
-def numbers(facts: BlobFacts | Searched) -> "array[int]":
-    """Return the sequence of words of *facts* as places in its table."""
-    return array("H" if len(facts.words) <= 1 << 16 else "I", facts.sequence)
+def kind_of(words: Sized) -> Literal["H", "I"]:
+    """Return the type of numbers, as `array` has it, that places in a table of *words* are written in."""
+    return "H" if len(words) <= 1 << 16 else "I"
 
 
-def texts(facts: BlobFacts | Searched) -> list[str]:
-    """Return the search tokens of each chunk, in order, joined by single spaces."""
-    words = iter(map(facts.words.__getitem__, numbers(facts)))
-    return [" ".join(filter(None, islice(words, chunk.words))) for chunk in facts.chunks]
+def places(spelt: Spelt, words: Sequence[str]) -> "array[int]":
+    """Return the places in the table of *words* that are *spelt*."""
+    return array(kind_of(words), spelt.places)
+
+
+def texts(spelt: Spelt, words: Sequence[str]) -> list[str]:
+    """Return what is *spelt* by the table of *words* as search tokens joined by single spaces, one text a chunk."""
+    each = iter(map(words.__getitem__, places(spelt, words)))
+    return [" ".join(filter(None, islice(each, count))) for count in spelt.counts]
 
 
 Form = TypeVar("Form", BlobFacts, Searched, Mentions)

@@ -25,19 +25,16 @@ def facts_of(text: str, *names: str, language: str = "python") -> BlobFacts:
     """Return facts of *text* as one chunk that defines a function of each of *names*, all at line 1."""
     lines = text.count("\n") + 1
     symbols = tuple(Symbol(n.rpartition(".")[2], n, "function", 1, lines, f"def {n}()", f"The {n}.") for n in names)
-    return with_texts(
-        BlobFacts(
-            language, "utf-8", lines, symbols, chunks=(Chunk(1, lines, 0 if names else -1, tuple(range(len(names))), 0),)
-        ),
-        text,
-    )
+    chunk = Chunk(1, lines, 0 if names else -1, tuple(range(len(names))))
+    return with_texts(BlobFacts(language, "utf-8", lines, symbols, chunks=(chunk,)), text)
 
 
 def with_texts(facts: BlobFacts, *texts: str) -> BlobFacts:
-    """Return *facts* with the words of *texts*, one a chunk."""
+    """Return *facts* with the words of *texts*, one a chunk, and of the names of all symbols."""
     words = Words()
-    chunks = [structs.replace(chunk, words=words.add(text)) for chunk, text in zip(facts.chunks, texts, strict=True)]
-    return structs.replace(facts, chunks=tuple(chunks), words=words.table(), sequence=words.sequence())
+    for text in texts:
+        words.add(text, " ".join(symbol.qualname for symbol in facts.symbols))
+    return structs.replace(facts, words=words.table(), texts=words.texts(), names=words.names())
 
 
 def blob_of(facts: BlobFacts) -> BlobId:

@@ -154,7 +154,7 @@ def latent(held: Held) -> Rows:
     for file, path in held.paths.items():
         key = held.generation.files.blobs[file], held.generation.files.hints[file]
         for place, chunk in enumerate(_chunks(held, file)):
-            expected = space.embed(texts(facts[key][-1])[place].split())
+            expected = space.embed(texts(facts[key][-1].texts, facts[key][-1].words)[place].split())
             if not np.allclose(rows[chunk], expected, atol=0.02):
                 wrong.append((path, place))
     return wrong

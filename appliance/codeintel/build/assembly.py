@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
-from appliance.codeintel.facts import Chunk, Searched, Symbol, numbers, unpack_facts
+from appliance.codeintel.facts import Chunk, Searched, Symbol, unpack_facts
 from appliance.codeintel.parse.tokens import by_word
 from appliance.codeintel.store.lexical import FileWords
 from appliance.codeintel.store.schema import ARRAYS
@@ -135,23 +133,17 @@ class Assembly:
         self._count(facts)
         self._db.executemany("INSERT INTO secrets VALUES (?, ?, ?)", [(number, *secret) for secret in facts.secrets])
         self._add_symbols(number, first_symbol, facts.symbols)
-        names = [self._chunk(number, first_symbol, facts, chunk) for chunk in facts.chunks]
+        for chunk in facts.chunks:
+            self._add_chunk(number, first_symbol, chunk)
         spelt = os.fsdecode(path).encode(errors="replace").decode()
-        counts = [chunk.words for chunk in facts.chunks]
-        sequence = np.asarray(numbers(facts))
-        return FileWords(number, first_chunk, list(by_word(spelt)), facts.words, sequence, counts, names)
+        return FileWords(number, first_chunk, list(by_word(spelt)), facts.words, facts.texts, facts.names)
 
-    def _chunk(self, file: int, first_symbol: int, facts: Searched, chunk: Chunk) -> list[str]:
-        """Note where *chunk* stands, and return the words of its names: of what it defines and of what holds it."""
+    def _add_chunk(self, file: int, first_symbol: int, chunk: Chunk) -> None:
         holder = first_symbol + chunk.symbol if chunk.symbol >= 0 else -1
         row = (file, chunk.start_line, chunk.end_line, holder, len(self.arrays["defines"]))
-        for array_, value in zip(self._columns, row, strict=True):
-            array_.append(value)
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
         self.arrays["defines"].extend(first_symbol + i for i in chunk.defines)
-        names = [facts.symbols[i].qualname for i in chunk.defines]
-        if chunk.symbol >= 0:
-            names.append(facts.symbols[chunk.symbol].qualname)
-        return list(by_word(" ".join(names)))
 
     def _count(self, facts: Searched) -> None:
         self._files += 1

@@ -21,6 +21,7 @@ from appliance.codeintel.build.assembly import Assembly, Start
 from appliance.codeintel.build.changes import Changes
 from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
+from appliance.codeintel.facts import texts as texts_of
 from appliance.codeintel.store.added import Posting, add_postings, postings
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.latent import LatentSpace
@@ -102,9 +103,9 @@ def _add(
         texts: list[tuple[str, bytes]] = []
         rows: list[Posting] = []
         for file in assembly.files():
-            words = list(file.texts())
-            texts += [(text, packed(text)) for text in words]
-            rows += _postings(db, file, words)
+            of_file = texts_of(file.texts, file.table)
+            texts += [(text, packed(text)) for text in of_file]
+            rows += _postings(db, file, of_file)
             if len(rows) > _ROWS:
                 add_postings(db, rows)
         add_postings(db, rows)
@@ -116,7 +117,7 @@ def _postings(db: sqlite3.Connection, file: FileWords, texts: Sequence[str]) -> 
     """Yield what stands in a *file* and in its chunks, of such *texts*, and note how long each field is."""
     chunks = range(file.first_chunk, file.first_chunk + len(texts))
     fields = [(0, chunk, text.split()) for chunk, text in zip(chunks, texts, strict=True)]
-    fields += [(1, chunk, " ".join(words).split()) for chunk, words in zip(chunks, file.names, strict=True)]
+    fields += [(1, chunk, names.split()) for chunk, names in zip(chunks, texts_of(file.names, file.table), strict=True)]
     fields.append((2, file.file, " ".join(file.path).split()))
     lengths = [(field, number, len(tokens)) for field, number, tokens in fields]
     db.executemany("INSERT INTO lengths VALUES (?, ?, ?)", lengths)

@@ -48,7 +48,8 @@ def facts(task: BlobTask) -> BlobFacts:
         secrets=task.secrets,
         torn=torn_percent(root),
         words=words.table(),
-        sequence=words.sequence(),
+        texts=words.texts(),
+        names=words.names(),
     )
 
 
@@ -73,24 +74,22 @@ def _by_lines(task: BlobTask, text: SourceText, encoding: Encoding, language: st
         problem=problem,
         secrets=task.secrets,
         words=words.table(),
-        sequence=words.sequence(),
+        texts=words.texts(),
+        names=words.names(),
     )
 
 
 def _chunks(
     pieces: Sequence[Piece], text: SourceText, symbols: Sequence[Symbol], *, owners: Sequence[int], words: Words
 ) -> tuple[Chunk, ...]:
-    heads = [symbol.start_line for symbol in symbols]
-    return tuple(
-        Chunk(
-            start_line=first,
-            end_line=last,
-            symbol=owners[span] if span >= 0 else -1,
-            defines=tuple(range(bisect_left(heads, first), bisect_right(heads, last))),
-            words=words.add(text.between(first, last)),
-        )
-        for first, last, span in pieces
-    )
+    heads, chunks = [symbol.start_line for symbol in symbols], list[Chunk]()
+    for first, last, span in pieces:
+        defines = tuple(range(bisect_left(heads, first), bisect_right(heads, last)))
+        holder = owners[span] if span >= 0 else -1
+        chunks.append(Chunk(start_line=first, end_line=last, symbol=holder, defines=defines))
+        named = (*defines, holder) if holder >= 0 else defines
+        words.add(text.between(first, last), " ".join([symbols[each].qualname for each in named]))
+    return tuple(chunks)
 
 
 def _head(captures: Captures, scopes: Sequence[Scope]) -> int:

@@ -1,29 +1,36 @@
 """The words of one blob: how each is spelt in search tokens, once, and in which order they stand."""
 
-import itertools
 from array import array
 from collections import defaultdict
+from itertools import count
 
+from appliance.codeintel.facts import Spelt, kind_of
 from appliance.codeintel.parse.tokens import by_word
 
 
 class Words:
-    """Gathers the words of one blob, chunk after chunk."""
+    """Gathers the words of one blob: those of its chunks' texts, and those of their names."""
 
     def __init__(self) -> None:
-        self._numbers = defaultdict[str, int](itertools.count().__next__)
-        self._sequence = array("I")
+        self._numbers = defaultdict[str, int](count().__next__)
+        self._texts, self._names = array("I"), array("I")
+        self._in_texts, self._in_names = list[int](), list[int]()
 
-    def add(self, text: str) -> int:
-        """Take in the words of the next chunk and return how many they are."""
-        before = len(self._sequence)
-        self._sequence.extend(map(self._numbers.__getitem__, by_word(text)))
-        return len(self._sequence) - before
+    def add(self, text: str, names: str) -> None:
+        """Take in the next chunk."""
+        for sequence, counts, added in ((self._texts, self._in_texts, text), (self._names, self._in_names, names)):
+            before = len(sequence)
+            sequence.extend(map(self._numbers.__getitem__, by_word(added)))
+            counts.append(len(sequence) - before)
 
     def table(self) -> tuple[str, ...]:
         """Return each word as its search tokens, joined by blanks: "" for one that has none."""
         return tuple(self._numbers)
 
-    def sequence(self) -> bytes:
-        """Return the places in the table of all words in their order, as `facts.numbers` reads them."""
-        return (array("H", self._sequence) if len(self._numbers) <= 1 << 16 else self._sequence).tobytes()
+    def texts(self) -> Spelt:
+        """Return the words of the texts."""
+        return Spelt(array(kind_of(self._numbers), self._texts).tobytes(), tuple(self._in_texts))
+
+    def names(self) -> Spelt:
+        """Return the words of the names."""
+        return Spelt(array(kind_of(self._numbers), self._names).tobytes(), tuple(self._in_names))

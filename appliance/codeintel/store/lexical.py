@@ -6,7 +6,7 @@ BM25F is said in ADR 11. A file has the words of its chunks: nothing is stored t
 """
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded
+from appliance.codeintel.facts import Spelt, places
 from appliance.codeintel.store.added import Added
 from appliance.codeintel.store.inverting import Inverter
 from appliance.codeintel.store.postings import Floats, Found, Ids, Lists, Postings
@@ -35,21 +36,14 @@ _FILE_WEIGHTS: Final = {_WORDS: 1.0, _NAMES: 0.25, _PATH: 0.5}
 
 @dataclass(frozen=True, slots=True)
 class FileWords:
-    """One file as it is indexed. A word is its search tokens, joined by blanks. ``counts`` has the words of each chunk."""
+    """One file as it is indexed. A word is its search tokens, joined by blanks."""
 
     file: int
     first_chunk: int
     path: list[str]
     table: Sequence[str]
-    sequence: npt.NDArray[np.integer]  # of all chunks: places in `table`
-    counts: Sequence[int]
-    names: Sequence[list[str]]  # words of what each chunk defines, and of what holds it
-
-    def texts(self) -> Iterator[str]:
-        """Yield the search tokens of each chunk, joined by blanks."""
-        words = iter(map(self.table.__getitem__, self.sequence.tolist()))
-        for count in self.counts:
-            yield " ".join(filter(None, (next(words) for _ in range(count))))
+    texts: Spelt  # the words of each chunk
+    names: Spelt  # of what each chunk defines, and of what holds it
 
 
 class LexicalWriter:
@@ -63,8 +57,8 @@ class LexicalWriter:
 
     def add(self, file: FileWords) -> None:
         """Take in the next file."""
-        self._text.add(file.table, file.sequence, file.counts)
-        self._names.add_words((word for names in file.names for word in names), [len(names) for names in file.names])
+        for inverter, spelt in ((self._text, file.texts), (self._names, file.names)):
+            inverter.add(file.table, np.asarray(places(spelt, file.table)), spelt.counts)
         self._path.add_words(file.path, [len(file.path)])
 
     def finish(self) -> None:

@@ -43,7 +43,8 @@ def facts(site: Indexed) -> list[tuple[str, str]]:
     """Return the words of every blob whose facts are cached."""
     with closing(sqlite3.connect(site.paths.project(site.project).db)) as conn:
         rows = conn.execute("SELECT blob, facts FROM blobs ORDER BY blob").fetchall()
-    return [(blob, texts(unpack_facts(packed, BlobFacts))[0]) for blob, packed in rows]
+    found = [(blob, unpack_facts(packed, BlobFacts)) for blob, packed in rows]
+    return [(blob, texts(each.texts, each.words)[0]) for blob, each in found]
 
 
 def vectors(site: Indexed) -> set[str]:

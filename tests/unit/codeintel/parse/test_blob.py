@@ -215,7 +215,7 @@ def test_any_encoding_is_parsed_and_found_at_its_line(content: bytes, encoding: 
     found = parsed("a.py", content)
     assert (found.encoding, found.lines) == (encoding, 2)
     assert [(symbol.name, symbol.start_line) for symbol in found.symbols] == [("größe", 2)]
-    assert "größ" in texts(found)[0]
+    assert "größ" in texts(found.texts, found.words)[0]
 
 
 def test_a_chunk_knows_what_it_defines_and_what_holds_it() -> None:
@@ -228,7 +228,9 @@ def test_a_chunk_knows_what_it_defines_and_what_holds_it() -> None:
 
 def test_tokens_of_a_chunk_are_those_of_its_lines() -> None:
     source = "def readAll(a):\n    return a.read_lines()\n"
-    assert texts(parsed("a.py", source)) == [tokenize(source)]
+    found = parsed("a.py", source)
+    assert texts(found.texts, found.words) == [tokenize(source)]
+    assert texts(found.names, found.words) == [tokenize("readAll")]
 
 
 @pytest.mark.parametrize(

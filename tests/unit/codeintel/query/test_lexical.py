@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appliance.codeintel.facts import texts
 from appliance.codeintel.parse.tokens import by_word, tokenize
 from appliance.codeintel.parse.words import Words
 from appliance.codeintel.store.inverting import Inverter
@@ -20,10 +21,9 @@ def _index(folder: Path, *files: File) -> LexicalIndex:
     writer, of_file = LexicalWriter(folder / "lexical"), list[int]()
     for number, (path, chunks) in enumerate(files):
         words = Words()
-        counts = [words.add(text) for text, _ in chunks]
-        sequence = np.frombuffer(words.sequence(), dtype=np.uint16)
-        names = [list(by_word(each)) for _, each in chunks]
-        writer.add(FileWords(number, len(of_file), list(by_word(path)), words.table(), sequence, counts, names))
+        for text, names in chunks:
+            words.add(text, names)
+        writer.add(FileWords(number, len(of_file), list(by_word(path)), words.table(), words.texts(), words.names()))
         of_file += [number] * len(chunks)
     writer.finish()
     return LexicalIndex.open(folder / "lexical", np.array(of_file, dtype=np.int32))
@@ -149,13 +149,15 @@ def test_more_documents_than_small_numbers_count_are_told_apart(tmp_path: Path) 
     assert len(held.holding(["alpha", "beta"])) == count
 
 
-def test_texts_come_back_as_they_went_in() -> None:
+@pytest.mark.parametrize("more", [0, 70_000])
+def test_texts_come_back_as_they_went_in(more: int) -> None:
+    """Also of more words than small numbers count."""
     words = Words()
-    texts = ["def retryAfter(x):", "", "retry_after = 0xffffffffffffffffff; größe"]
-    counts = [words.add(text) for text in texts]
-    sequence = np.frombuffer(words.sequence(), dtype=np.uint16)
-    file = FileWords(0, 0, [], words.table(), sequence, counts, [[], [], []])
-    assert list(file.texts()) == list(map(tokenize, texts))
+    given = ["def retryAfter(x):", "", "retry_after = 0xffffffffffffffffff; größe", " ".join(f"w{n}" for n in range(more))]
+    for text in given:
+        words.add(text, text[:9])
+    assert texts(words.texts(), words.table()) == list(map(tokenize, given))
+    assert texts(words.names(), words.table()) == [tokenize(text[:9]) for text in given]
 
 
 def test_a_folder_that_is_no_index_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ CLIENT = with_texts(
             Symbol("stream", "Client.stream", "method", 5, 20, "def stream(self)", "", 0),
             Symbol("stream", "Client.stream#2", "method", 21, 40, "def stream(self, x)", "", 0),
         ),
-        chunks=(Chunk(1, 20, 0, (0, 1), 0), Chunk(21, 40, 2, (2,), 0)),
+        chunks=(Chunk(1, 20, 0, (0, 1)), Chunk(21, 40, 2, (2,))),
     ),
     "class client stream",
     "stream x",
@@ -89,7 +89,7 @@ def test_symbols_are_listed_by_file(store: CodeStore) -> None:
 
 def test_a_name_with_very_many_definitions_is_looked_up_in_two_milliseconds(store: CodeStore) -> None:
     many = tuple(Symbol("__init__", f"C{i}.__init__", "method", i, i, "", "") for i in range(1, 20_001))
-    publish(store, REPO, {"a.py": BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, (), 0),))})
+    publish(store, REPO, {"a.py": BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, ()),))})
     symbols = opened(store).symbols
     times = []
     for _ in range(20):
