@@ -89,7 +89,8 @@ def test_symbols_are_listed_by_file(store: CodeStore) -> None:
 
 def test_a_name_with_very_many_definitions_is_looked_up_in_two_milliseconds(store: CodeStore) -> None:
     many = tuple(Symbol("__init__", f"C{i}.__init__", "method", i, i, "", "") for i in range(1, 20_001))
-    publish(store, REPO, {"a.py": BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, ()),))})
+    facts = BlobFacts("python", "utf-8", 20_000, many, chunks=(Chunk(1, 9, -1, ()),))
+    publish(store, REPO, {"a.py": with_texts(facts, "x")})
     symbols = opened(store).symbols
     times = []
     for _ in range(20):
