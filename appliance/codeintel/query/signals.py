@@ -72,7 +72,7 @@ def collect(
     words = generation.lexical.scored(query.tokens)
     defining = _definitions(generation, query)
     allowed = _holding(generation, query, within) if query.phrases else within
-    top = _best(np.where(words.chunks > 0, words.chunks, np.nan), depth, allowed)
+    top = _best(words.chunks, depth, allowed, above=0)
     pools = [top, np.fromiter(defining, dtype=np.int64)]
     if latent is not None:
         pools.append(_best(latent, depth, allowed))
@@ -174,28 +174,30 @@ def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Si
     return tuple(name for name, there in pairs if there)
 
 
-def _best(scores: Floats, depth: int, allowed: Ids | None) -> Ids:
-    """Return the places of the best *depth* of *scores*, of those *allowed*; nan is the score of nothing."""
-    places = None if allowed is None else allowed
-    known = scores if places is None else scores[places]
-    known = np.where(np.isnan(known), -np.inf, known) if np.isnan(known).any() else known
-    best = _candidates(known, depth)
+def _best(scores: Floats, depth: int, allowed: Ids | None, *, above: float = -np.inf) -> Ids:
+    """Return the places of the best *depth* of *scores* that are *above* something, of those *allowed*; nan never is."""
+    known = scores if allowed is None else scores[allowed]
+    if np.isnan(known).any():
+        known = np.where(np.isnan(known), -np.inf, known)
+    best = _leading(known, depth, above)
     if len(best) > depth:
         best = best[np.argpartition(known[best], -depth)[-depth:]]
-    best = best[known[best] > -np.inf]
-    return best if places is None else places[best]
+    return best if allowed is None else allowed[best]
 
 
-def _candidates(scores: Floats, depth: int) -> Ids:
-    """Return places that hold the best *depth* of *scores* and few others, which takes a look at each score.
+def _leading(scores: Floats, depth: int, above: float) -> Ids:
+    """Return places that hold the best *depth* of *scores* and few others, with no more than a look at each score.
 
-    Stretches of which so many have a score as high as the lowest of the best ones' highest hold them all.
+    Each of the *depth* stretches with the highest tops has a score as high as the lowest of these tops: what is lower is not
+    among the best.
     """
     stretches = len(scores) // _STRETCH
-    if stretches <= depth:
-        return np.arange(len(scores))
-    highest = scores[: stretches * _STRETCH].reshape(stretches, _STRETCH).max(axis=1)
-    return np.flatnonzero(scores >= np.partition(highest, -depth)[-depth])
+    if stretches > depth:
+        tops = scores[: stretches * _STRETCH].reshape(stretches, _STRETCH).max(axis=1)
+        low = np.partition(tops, -depth)[-depth]
+        if low > above:
+            return np.flatnonzero(scores >= low)
+    return np.flatnonzero(scores > above)
 
 
 def _file_prior(generation: Generation, dense: Floats | None, files: Ids) -> Floats:
