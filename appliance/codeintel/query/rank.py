@@ -31,7 +31,7 @@ class Weights:
     stem_symbol: float = 1.0
     defines_symbol: float = 1.5
     defines_prose: float = 0.3
-    defines_central: float = 0.4  # for names that several files define
+    defines_central: float = 0.8  # for names that several files define
     test: float = 0.5
     example: float = 0.7
     doc: float = 0.7

@@ -1,6 +1,7 @@
 """What calls give: results of functions, instances of classes, and what a few builtins make of their arguments."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from appliance.codeintel.flow import LAST, RECEIVER, REST, UNKNOWN, Op, Param, Site
@@ -152,10 +153,12 @@ class Calls:
 
     def _returned(self, function: Function, arguments: Arguments) -> Values:
         """Return what *function* gives for just these *arguments*, where it hands one of them on."""
-        scope = function.scope
-        file, params = self._values.scope_file[scope], self._values.scope(scope).params
-        held = {} if not params else bound(function, arguments, params)
-        return self._filled(scope, lambda place: held.get(place) or self._values.of(file, params[place].default))
+        return self._filled(function.scope, partial(self._held, function, arguments))
+
+    def _held(self, function: Function, arguments: Arguments, place: int) -> Values:
+        """Return what the parameter at *place* of *function* holds when that is called with just these *arguments*."""
+        file, params = self._values.scope_file[function.scope], self._values.scope(function.scope).params
+        return bound(function, arguments, params).get(place) or self._values.of(file, params[place].default)
 
     def _filled(self, scope: int, held: Callable[[int], Values]) -> Values:
         one, file = self._values.scope(scope), self._values.scope_file[scope]
