@@ -7,14 +7,12 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from appliance.access import desk
 from appliance.access.desk import Access
 from appliance.base import durable, sqlite
 from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
 from appliance.base.paths import DataPaths
 from appliance.codeintel import prose
-from appliance.codeintel import registry as registered
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.graphs import GraphReader
@@ -47,14 +45,13 @@ from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.pool import EnginePool
 from appliance.inference.turns import Turns
-from appliance.jobs import schema as queue_schema
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S
 from appliance.ops.health import Health, Probe, State, Verdict
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
+from appliance.tables import MIGRATIONS
 
-MIGRATIONS: Final = (queue_schema.SCHEMA, desk.SCHEMA, *registered.MIGRATIONS)
 CLI_KEY: Final = "cli.key"
 DEFAULT_PROJECT: Final = "default"
 

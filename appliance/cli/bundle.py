@@ -21,7 +21,7 @@ from appliance.cli.flags import Flags
 from appliance.errors import InvalidInput
 from appliance.inference.catalog import Catalog
 from appliance.inference.store import ModelStore
-from appliance.services import MIGRATIONS
+from appliance.tables import MIGRATIONS
 
 # What the formats inside a bundle can hold, with the time that it lasts.
 _EARLIEST: Final = datetime(1980, 1, 1, tzinfo=UTC)

@@ -12,7 +12,6 @@ from appliance.base.clock import Clock
 from appliance.base.durable import make_directory, storage_errors, write_file
 from appliance.base.paths import DataPaths, display
 from appliance.base.sqlite import Guarded
-from appliance.codeintel import wanted
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.repo_settings import RepoSettings, checked, packed, unpacked
 from appliance.codeintel.source.address import Address, Remote, address_of
@@ -25,31 +24,6 @@ from appliance.config import Index
 from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound
 from appliance.ids import ProjectId, RepoId, new_id
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS projects (
-  id TEXT PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  created_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS repos (
-  id TEXT PRIMARY KEY,
-  project TEXT NOT NULL REFERENCES projects (id),
-  name TEXT NOT NULL,
-  source BLOB NOT NULL,
-  branch TEXT,
-  created_at REAL NOT NULL,
-  last_attempt REAL,
-  last_success REAL,
-  error TEXT NOT NULL DEFAULT '',
-  message TEXT NOT NULL DEFAULT '',
-  remedy TEXT NOT NULL DEFAULT '',
-  UNIQUE (project, name)
-);
-"""
-FAILURES = "ALTER TABLE repos ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
-SETTINGS = "ALTER TABLE repos ADD COLUMN settings TEXT NOT NULL DEFAULT '{}';"
-WATCHED = "ALTER TABLE repos ADD COLUMN watched TEXT NOT NULL DEFAULT '';"
-MIGRATIONS = (SCHEMA, FAILURES, SETTINGS, WATCHED, wanted.SCHEMA)
 _LONGEST_NAME = 100
 _STAMP = "bundle.stamp"
 _FIRST_PAUSE_S = 300.0
@@ -110,7 +84,7 @@ class Repo:
 
 
 class Registry:
-    """Safe to use from many threads. *conn* belongs to it alone; its tables are those of `MIGRATIONS`."""
+    """Safe to use from many threads. *conn* belongs to it alone; its tables are those of `codeintel.schema`."""
 
     def __init__(self, conn: sqlite3.Connection, *, paths: DataPaths, limits: Index, clock: Clock) -> None:
         self._db = Guarded(conn)

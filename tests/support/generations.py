@@ -12,7 +12,7 @@ from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.writer import build
 from appliance.codeintel.facts import BlobFacts, Chunk, Symbol, pack_facts
 from appliance.codeintel.parse.words import Words
-from appliance.codeintel.registry import MIGRATIONS
+from appliance.codeintel.schema import MIGRATIONS
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut
 from appliance.codeintel.store.code import BlobRow, CodeStore
 from appliance.codeintel.store.generation import GenerationInfo

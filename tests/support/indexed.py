@@ -15,8 +15,9 @@ from appliance.codeintel.build.embedding import VectorFiller
 from appliance.codeintel.needs import Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
-from appliance.codeintel.registry import MIGRATIONS, Registry, Repo
+from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Scope
+from appliance.codeintel.schema import MIGRATIONS
 from appliance.codeintel.store.generation import GenerationInfo
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.store.graph import GraphInfo

@@ -42,6 +42,21 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make keys once: each command takes half a second to start."""
+    home = tmp_path_factory.mktemp("signer")
+    skellig("keys", "keys", cwd=home)
+    return home / "keys"
+
+
+@pytest.fixture
+def signed(site: Path, keys: Path) -> Path:
+    """Return a site that has keys."""
+    shutil.copytree(keys, site / "keys")
+    return site
+
+
 def blocks() -> str:
     """Return the commands of the how-to, in its order."""
     return "\n".join(re.findall(r"^```sh\n(.*?)^```", HOWTO.read_text(), flags=re.MULTILINE | re.DOTALL))
@@ -102,21 +117,19 @@ def test_keys_that_are_there_stay(site: Path) -> None:
         (("--image", "LICENSE", "--version", "1.0.0", "--keys", "keys", "out"), 6, "is not an OCI archive"),
     ],
 )
-def test_what_cannot_be_built_is_told_in_one_sentence(site: Path, argv: tuple[str, ...], status: int, said: str) -> None:
-    skellig("keys", "keys", cwd=site)
-    assert said in skellig("build", *argv, cwd=site, status=status)
-    assert not [path for path in site.iterdir() if "out" in path.name]
+def test_what_cannot_be_built_is_told_in_one_sentence(signed: Path, argv: tuple[str, ...], status: int, said: str) -> None:
+    assert said in skellig("build", *argv, cwd=signed, status=status)
+    assert not [path for path in signed.iterdir() if "out" in path.name]
 
 
 @pytest.mark.skipif(shutil.which("skopeo") is None, reason="skopeo is not installed")
-def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(site: Path) -> None:
-    skellig("keys", "keys", cwd=site)
+def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(signed: Path) -> None:
     argv = ("--image", "localhost/nothing:1", "--version", "1.0.0", "--keys", "keys", "out")
-    said = skellig("build", *argv, cwd=site, status=9).splitlines()[-1]
+    said = skellig("build", *argv, cwd=signed, status=9).splitlines()[-1]
     assert said.startswith("error: The image localhost/nothing:1 cannot be read from podman's store: ")
     assert "level=" not in said
     assert "Build it with `make image`, and put `.ci/containers` before this command" in said
-    assert not [path for path in site.iterdir() if path.name.startswith((".skellig", ".out", "out"))]
+    assert not [path for path in signed.iterdir() if path.name.startswith((".skellig", ".out", "out"))]
 
 
 @pytest.mark.parametrize(
@@ -128,23 +141,22 @@ def test_an_image_that_podman_does_not_have_is_told_in_one_sentence(site: Path) 
     ],
 )
 def test_a_bundle_without_what_every_one_has_is_refused_with_where_that_is(
-    site: Path, gone: tuple[str, ...], needs: str, options: str
+    signed: Path, gone: tuple[str, ...], needs: str, options: str
 ) -> None:
     """As one that is built outside the checkout: a host could not be installed from it, or not be shown its licence."""
-    skellig("keys", "keys", cwd=site)
-    aside = site / "aside"
+    aside = signed / "aside"
     aside.mkdir()
     for name in gone:
-        (site / name).rename(aside / name)
+        (signed / name).rename(aside / name)
     argv = ("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out")
-    said = skellig(*argv, cwd=site, status=2)
-    assert f"A bundle needs {needs}, and {site} has no {' and no '.join(gone)}." in said
+    said = skellig(*argv, cwd=signed, status=2)
+    assert f"A bundle needs {needs}, and {signed} has no {' and no '.join(gone)}." in said
     assert f"Run this in Skellig's checkout, or name them: {options}." in said
-    assert not (site / "out").exists()
+    assert not (signed / "out").exists()
     named = {"ansible": "--ansible", "LICENSE": "--licences"}
-    skellig(*argv, *(part for name in gone for part in (named[name], aside / name)), cwd=site)
-    assert (site / "out" / "targets" / "ansible" / "README.md").is_file()
-    assert (site / "out" / "targets" / "licences" / "LICENSE").is_file()
+    skellig(*argv, *(part for name in gone for part in (named[name], aside / name)), cwd=signed)
+    assert (signed / "out" / "targets" / "ansible" / "README.md").is_file()
+    assert (signed / "out" / "targets" / "licences" / "LICENSE").is_file()
 
 
 def test_a_folder_that_is_there_is_refused_before_an_image_is_read(site: Path) -> None:
@@ -153,10 +165,9 @@ def test_a_folder_that_is_there_is_refused_before_an_image_is_read(site: Path) -
     assert "out exists already" in skellig(*argv, cwd=site, status=4)
 
 
-def test_a_first_bundle_needs_a_key(site: Path) -> None:
-    skellig("keys", "keys", cwd=site)
-    skellig("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out", cwd=site)
-    assert '"version": "1.0.0"' in skellig("inspect", "out", "--json", cwd=site)
-    assert "Give the public key" in skellig("verify", "out", "--trust", "trust", cwd=site, status=7)
-    said = skellig("verify", "out", "--trust", "trust", "--key", "x", cwd=site, status=2)
+def test_a_first_bundle_needs_a_key(signed: Path) -> None:
+    skellig("build", "--image", "image.oci.tar", "--version", "1.0.0", "--keys", "keys", "out", cwd=signed)
+    assert '"version": "1.0.0"' in skellig("inspect", "out", "--json", cwd=signed)
+    assert "Give the public key" in skellig("verify", "out", "--trust", "trust", cwd=signed, status=7)
+    said = skellig("verify", "out", "--trust", "trust", "--key", "x", cwd=signed, status=2)
     assert "is no minisign public key, and there is no file of that name" in said
