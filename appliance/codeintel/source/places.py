@@ -31,10 +31,14 @@ _Tree = Mapping[bytes, tuple[bytes, bytes]]  # by name the mode and the id
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """The tree of a commit, and how the folders of objects looked when git last said that the commit is there."""
+    """The tree of a commit, and how the folders of objects looked when git last said that the commit is there.
+
+    ``settled``: they had looked so for a while, so that with the next change they look otherwise.
+    """
 
     tree: bytes
     look: _Look
+    settled: bool
 
 
 class Places:
@@ -74,21 +78,22 @@ class Places:
 
     def _root(self, commit: CommitId) -> bytes | None:
         look = self._look(commit)
+        settled = max(changed for _, _, changed in look) < time.time_ns() - _SETTLED_NS
         with self._lock:
             known = self._roots.get(commit)
-        if known is not None and known.look == look:
+        same = known is not None and known.look == look
+        if known is not None and same and known.settled:
             return known.tree
-        if known is not None:
+        if known is not None and (settled or not same):
             self._objects.renew()
         info = self._objects.info(f"{commit}^{{tree}}")
-        if info is None or info.type != "tree":
-            return None
-        root = _Root(bytes.fromhex(info.id), look)
-        if max(changed for _, _, changed in look) < time.time_ns() - _SETTLED_NS:
-            with self._lock:
-                self._roots[commit] = root
-                while len(self._roots) > _MOST_COMMITS:
-                    self._roots.popitem(last=False)
+        with self._lock:
+            self._roots.pop(commit, None)
+            if info is None or info.type != "tree":
+                return None
+            root = self._roots[commit] = _Root(bytes.fromhex(info.id), look, settled)
+            while len(self._roots) > _MOST_COMMITS:
+                self._roots.popitem(last=False)
         return root.tree
 
     def _look(self, commit: CommitId) -> _Look:
