@@ -6,6 +6,7 @@ Everything is refused that is not let in here, addresses that do not exist among
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 from urllib.parse import quote
 
@@ -20,8 +21,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from appliance.access import cookie
 from appliance.access.desk import Access
 from appliance.access.principal import Permission, Principal
+from appliance.base.paths import display
 from appliance.config import Web
-from appliance.errors import Forbidden, Unauthenticated
+from appliance.errors import Forbidden, InvalidInput, Unauthenticated
 from appliance.web.origins import check_origin
 from appliance.web.requests import address_of, wants_page
 
@@ -42,6 +44,8 @@ PUBLIC_FOLDER: Final = "/static/"
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_SHOWN: Final = 60  # characters of a name that is none
+_NO_PARAMETERS: Final = frozenset({"self", "data", "request"})  # what Litestar gives by these names
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 
 
@@ -136,6 +140,30 @@ def permitted(connection: ASGIConnection[BaseRouteHandler, Principal | None, str
         return
     default: Permission = "read" if method in _SAFE else "manage"
     principal.require(handler.opt.get("permission", default))
+
+
+def named_right(
+    connection: ASGIConnection[BaseRouteHandler, Principal | None, str, State], handler: BaseRouteHandler
+) -> None:
+    """Guard of the API's routes: raise `InvalidInput` for a parameter in the address that the route does not have.
+
+    One that is spelled wrong would else be as good as left out, and another question answered than was asked.
+    """
+    known = _parameters(handler) - connection.path_params.keys()
+    for name in connection.query_params:
+        if name not in known:
+            there = ", ".join(sorted(known))
+            said = f"There is no parameter {display(name[:_SHOWN])!r} here."
+            raise InvalidInput(said, remedy=f"There are: {there}." if there else "There are none.")
+
+
+@cache
+def _parameters(handler: BaseRouteHandler) -> frozenset[str]:
+    """Return what the function of *handler*, and what it is given by others, take from the address."""
+    given = handler.resolve_dependencies()
+    functions = (handler.parsed_fn_signature, *(each.parsed_fn_signature for each in given.values()))
+    taken = {name for function in functions for name in function.parameters}
+    return frozenset(taken - given.keys() - _NO_PARAMETERS)
 
 
 def _host_name(host: str) -> str:

@@ -24,8 +24,8 @@ FILES: dict[str, bytes | str | None] = {
 
 
 @pytest.fixture
-def sealed(tmp_path: Path) -> Iterator[Sealed]:
-    with sealed_house(tmp_path / "data") as house:
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sealed]:
+    with sealed_house(tmp_path_factory.mktemp("own") / "data") as house:  # as sockets' names have it: short
         yield house
 
 

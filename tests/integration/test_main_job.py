@@ -28,10 +28,10 @@ FILES: dict[str, bytes | str | None] = {
 
 
 @pytest.fixture
-def sealed(tmp_path: Path) -> Iterator[Sealed]:
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sealed]:
     needed(SMOL)
     needed(MINILM)
-    with sealed_house(tmp_path / "data", **MODELS) as house:
+    with sealed_house(tmp_path_factory.mktemp("own") / "data", **MODELS) as house:  # as sockets' names have it: short
         house.paths.models.symlink_to(store_root())
         yield house
 

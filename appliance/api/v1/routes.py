@@ -5,6 +5,7 @@ from typing import Final
 from litestar import Router
 from litestar.types import ControllerRouterHandler
 
+from appliance.api.guards import named_right
 from appliance.api.v1.ask import AskController
 from appliance.api.v1.graph import GraphController, SubjectController
 from appliance.api.v1.health import HealthController
@@ -37,4 +38,4 @@ def routes() -> list[ControllerRouterHandler]:
         MapController,
         AskController,
     ]
-    return [Router(PREFIX, route_handlers=controllers), metrics]
+    return [Router(PREFIX, route_handlers=controllers, guards=[named_right]), metrics]

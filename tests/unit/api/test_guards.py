@@ -116,3 +116,29 @@ def test_a_token_logs_in_once(services: Services, stranger: Client) -> None:
     assert stranger.post("/api/v1/login", json={"token": token}).status_code == 200
     stranger.cookies.clear()
     assert stranger.post("/api/v1/login", json={"token": token}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "there"),
+    [
+        ("/api/v1/graph/callers?name=verify&limt=3", "limt", "limit"),
+        ("/api/v1/graph/outline?file=shop/store.py", "file", "path"),
+        ("/api/v1/search?q=verify&branches=main", "branches", "branch"),
+        ("/api/v1/repomap?budget=100", "budget", "tokens"),
+        ("/api/v1/repos/shop/left-out?page=2&repo=other", "page", "reason"),
+        ("/api/v1/health?deep=1", "deep", "none"),
+    ],
+)
+def test_a_parameter_that_is_spelled_wrong_is_refused_and_not_passed_over(
+    client: Client, path: str, wrong: str, there: str
+) -> None:
+    """Passed over, it would have another question answered than the one that was asked."""
+    refused = client.get(path)
+    assert refused.status_code == 400
+    assert refused.json()["code"] == "invalid_input"
+    assert f"'{wrong}'" in refused.json()["detail"]
+    assert there in refused.json()["remedy"]
+
+
+def test_a_parameter_of_the_path_is_none_of_the_address(client: Client) -> None:
+    assert "'repo'" in client.get("/api/v1/repos/shop?repo=other").json()["detail"]
