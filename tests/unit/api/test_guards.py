@@ -121,7 +121,7 @@ def test_a_token_logs_in_once(services: Services, stranger: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "wrong", "there"),
     [
-        ("/api/v1/graph/callers?name=verify&limt=3", "limt", "limit"),
+        ("/api/v1/graph/callers?name=verify&top=3", "top", "limit"),
         ("/api/v1/graph/outline?file=shop/store.py", "file", "path"),
         ("/api/v1/search?q=verify&branches=main", "branches", "branch"),
         ("/api/v1/repomap?budget=100", "budget", "tokens"),
