@@ -280,7 +280,7 @@ def test_a_repository_that_is_slow_to_say_what_is_new_is_not_waited_for(site: In
     release = threading.Event()
 
     class Slow(Generations):
-        def source(self, repo: RepoId) -> Source:
+        def source(self, repo: RepoId | Repo) -> Source:
             if threading.current_thread().name.startswith("behind"):
                 release.wait(60)
             return super().source(repo)
