@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,16 +54,22 @@ Captures = dict[str, list[Node]]
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A parser and the one query that finds everything in its trees."""
+    """A parser, the query for what it finds anywhere in its trees, and the one for what it finds from their roots alone."""
 
     parser: Parser
     query: Query
+    at_root: Query  # apart, because to hold a pattern of the root open costs time at every node of the tree
     blanks: re.Pattern[bytes] | None = None  # what it reads as if nothing stood there
     mend: Callable[[bytes], bytes] | None = None  # what to read instead, where that leaves less that is no syntax
 
     def captures(self, root: Node) -> Captures:
-        """Return the captured nodes at and below *root* by the names that the query gives them."""
-        return QueryCursor(self.query).captures(root)
+        """Return the captured nodes at and below *root* by the names that the queries give them."""
+        found = QueryCursor(self.query).captures(root)
+        cursor = QueryCursor(self.at_root)
+        cursor.set_max_start_depth(0)
+        for name, nodes in cursor.captures(root).items():
+            found.setdefault(name, []).extend(nodes)
+        return found
 
     def root(self, source: bytes) -> Node:
         """Parse *source*, which is UTF-8, and return the root of its tree.
@@ -91,9 +97,14 @@ def grammar(language: str) -> Grammar:
     """Return the grammar of one of `LANGUAGES`."""
     module, function = WHEELS[language]
     loaded = Language(getattr(importlib.import_module(module), function)())
-    files = [_QUERIES / f"{name}.scm" for name in (*_ADDS_TO.get(language, ()), language)]
-    query = Query(loaded, "\n".join(file.read_text(encoding="ascii") for file in files))
-    return Grammar(Parser(loaded), query, _BLANKS.get(language), _MENDS.get(language))
+    names = (*_ADDS_TO.get(language, ()), language)
+    query = _query(loaded, [_QUERIES / f"{name}.scm" for name in names])
+    at_root = _query(loaded, [path for name in names if (path := _QUERIES / f"{name}.root.scm").exists()])
+    return Grammar(Parser(loaded), query, at_root, _BLANKS.get(language), _MENDS.get(language))
+
+
+def _query(loaded: Language, files: Sequence[Path]) -> Query:
+    return Query(loaded, "\n".join(file.read_text(encoding="ascii") for file in files))
 
 
 def _blank(match: re.Match[bytes]) -> bytes:

@@ -8,7 +8,6 @@
 (type_definition) @d.type
 (preproc_def) @d.macro
 (preproc_function_def) @d.macro
-(translation_unit (declaration declarator: (init_declarator)) @d.variable)
 
 
 (call_expression function: [(identifier) (field_expression)] @r.call)

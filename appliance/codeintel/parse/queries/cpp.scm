@@ -17,7 +17,6 @@
 (concept_definition) @d.type
 (preproc_def) @d.macro
 (preproc_function_def) @d.macro
-(translation_unit (declaration declarator: (init_declarator)) @d.variable)
 
 
 (call_expression function: [(identifier) (field_expression) (qualified_identifier)] @r.call)

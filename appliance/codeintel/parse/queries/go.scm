@@ -6,9 +6,6 @@
 (type_alias) @d.type
 (method_elem) @d.method
 (field_declaration name: (field_identifier) @n.field)
-(source_file (const_declaration (const_spec name: (identifier) @n.constant)))
-(source_file (var_declaration (var_spec name: (identifier) @n.variable)))
-(source_file (var_declaration (var_spec_list (var_spec name: (identifier) @n.variable))))
 
 (call_expression function: [(identifier) (selector_expression)] @r.call)
 (composite_literal type: [(type_identifier) (qualified_type)] @r.type)

@@ -10,10 +10,6 @@
 (pair key: (property_identifier) value: [(arrow_function) (function_expression)]) @d.method
 (field_definition) @d.field
 (export_statement "default" value: [(arrow_function) (function_expression) (class) (object)] @d.default)
-(program (lexical_declaration (variable_declarator name: (identifier)) @d.variable))
-(program (variable_declaration (variable_declarator name: (identifier)) @d.variable))
-(program (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable)))
-(program (expression_statement (assignment_expression left: (member_expression)) @d.export))
 
 (call_expression function: [(identifier) (member_expression)] @r.call)
 (new_expression constructor: [(identifier) (member_expression)] @r.call)

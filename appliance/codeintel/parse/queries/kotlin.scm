@@ -7,7 +7,6 @@
 (secondary_constructor) @d.constructor
 (type_alias) @d.type
 (enum_entry (identifier) @n.constant)
-(source_file (property_declaration (variable_declaration (identifier) @n.variable)))
 (class_body (property_declaration (variable_declaration (identifier) @n.property)))
 (class_parameter ["val" "var"] . (identifier) @n.property)
 

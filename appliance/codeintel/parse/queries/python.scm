@@ -1,10 +1,6 @@
 (class_definition) @d.class
 (function_definition) @d.function
-(module (expression_statement (assignment left: (identifier)) @d.variable))
-(module (_ (block (expression_statement (assignment left: (identifier)) @d.variable))))
-(module (_ (_ (block (expression_statement (assignment left: (identifier)) @d.variable)))))
 (class_definition body: (block (expression_statement (assignment left: (identifier)) @d.variable)))
-(module (expression_statement (assignment left: [(pattern_list (identifier) @n.variable) (tuple_pattern (identifier) @n.variable)])))
 (class_definition body: (block (expression_statement (assignment left: (pattern_list (identifier) @n.variable)))))
 (type_alias_statement left: (type (identifier) @n.type))
 

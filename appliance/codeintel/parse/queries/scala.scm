@@ -10,7 +10,6 @@
 (package_object) @d.module
 (template_body (val_definition pattern: (identifier)) @d.property)
 (template_body (var_definition pattern: (identifier)) @d.property)
-(compilation_unit (val_definition pattern: (identifier)) @d.variable)
 
 (call_expression function: [(identifier) (field_expression)] @r.call)
 (call_expression function: (generic_function function: [(identifier) (field_expression)] @r.call))

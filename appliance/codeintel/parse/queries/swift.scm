@@ -9,7 +9,6 @@
 (init_declaration) @d.constructor
 (typealias_declaration) @d.type
 (enum_entry name: (simple_identifier) @n.constant)
-(source_file (property_declaration name: (pattern (simple_identifier) @n.variable)))
 (class_body (property_declaration name: (pattern (simple_identifier) @n.property)))
 
 

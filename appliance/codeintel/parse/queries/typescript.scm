@@ -21,9 +21,6 @@
 (assignment_expression left: [(identifier) (member_expression)] right: [(arrow_function) (function_expression)]) @d.function
 (pair key: (property_identifier) value: [(arrow_function) (function_expression)]) @d.method
 (export_statement "default" value: [(arrow_function) (function_expression) (class) (object)] @d.default)
-(program (lexical_declaration (variable_declarator name: (identifier)) @d.variable))
-(program (variable_declaration (variable_declarator name: (identifier)) @d.variable))
-(program (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable)))
 (internal_module (statement_block (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable))))
 
 (call_expression function: [(identifier) (member_expression)] @r.call)

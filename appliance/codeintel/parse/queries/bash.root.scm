@@ -1,0 +1,2 @@
+(program (variable_assignment) @d.variable)
+(program (declaration_command (variable_assignment) @d.variable))

@@ -1,0 +1,1 @@
+(translation_unit (declaration declarator: (init_declarator)) @d.variable)

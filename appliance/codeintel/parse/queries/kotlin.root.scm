@@ -1,0 +1,1 @@
+(source_file (property_declaration (variable_declaration (identifier) @n.variable)))

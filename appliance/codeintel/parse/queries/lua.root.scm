@@ -1,0 +1,1 @@
+(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @n.variable))))

@@ -1,0 +1,1 @@
+(compilation_unit (val_definition pattern: (identifier)) @d.variable)

@@ -1,0 +1,1 @@
+(source_file (property_declaration name: (pattern (simple_identifier) @n.variable)))

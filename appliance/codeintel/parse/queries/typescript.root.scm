@@ -1,0 +1,3 @@
+(program (lexical_declaration (variable_declarator name: (identifier)) @d.variable))
+(program (variable_declaration (variable_declarator name: (identifier)) @d.variable))
+(program (export_statement (lexical_declaration (variable_declarator name: (identifier)) @d.variable)))
