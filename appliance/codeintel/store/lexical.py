@@ -178,7 +178,7 @@ class _Scorer:
     def __init__(self, lengths: Floats, many: npt.NDArray[np.generic], weight: float) -> None:
         counts = many.astype(np.float64)
         self._every = int(counts.sum())
-        mean = max(float(lengths @ counts) / max(self._every, 1), 1e-9)
+        mean = max(float((lengths * counts).sum()) / max(self._every, 1), 1e-9)  # no dot: BLAS starts threads that spin
         self._norm = (_K1 * (1 - _B + _B * lengths / mean)).astype(np.float32)
         self._weight = weight * (1 + _K1)
 
