@@ -141,7 +141,8 @@ class LexicalIndex:
 
     def rarity(self, tokens: Sequence[str]) -> Floats:
         """Return for each token its inverse document frequency over the chunks, 0 for one that stands nowhere."""
-        counts = self._find(_WORDS, tokens).counts
+        words = self._fields[_WORDS]
+        counts = words.frequencies(tokens) if isinstance(words, Postings) else self._find(_WORDS, tokens).counts
         return np.where(counts > 0, _rarity(counts, self.count), 0).astype(np.float32)
 
     def _find(self, name: str, tokens: Sequence[str]) -> Found:

@@ -95,6 +95,11 @@ class Postings:
         ]
         return Found.of(parts, words=len(words))
 
+    def frequencies(self, words: Sequence[str]) -> Ids:
+        """Return in how many documents each of *words* stands."""
+        counts = [sum(each.frequency(word.encode()) for each in self._segments) for word in words]
+        return np.array(counts, dtype=np.int64)
+
     def holding(self, phrase: Sequence[str]) -> Ids:
         """Return the documents in which the words of *phrase* stand side by side."""
         return np.concatenate([each.holding([word.encode() for word in phrase]) for each in self._segments])
@@ -140,6 +145,10 @@ class _Segment:
         first, last = self._first[place], self._first[place + 1]
         documents = self._documents[first:last]
         return documents + np.int64(self.base) if self.base else documents, self._times[first:last]
+
+    def frequency(self, word: bytes) -> int:
+        place = self._place(word)
+        return 0 if place < 0 else self._first[place + 1] - self._first[place]
 
     def words(self) -> list[str]:
         text, bounds = bytes(self._text), self._bounds.tolist()

@@ -111,7 +111,7 @@ def test_words_are_found_where_they_stand_whatever_the_segments(tmp_path: Path, 
     found = held.find(["é", "nowhere", "a"])
     places = [[(n, text.split().count(word)) for n, text in enumerate(documents) if word in text.split()] for word in "éa"]
     assert list(zip(found.documents.tolist(), found.times.tolist(), strict=True)) == places[0] + places[1]
-    assert found.counts.tolist() == [len(places[0]), 0, len(places[1])]
+    assert found.counts.tolist() == held.frequencies(["é", "nowhere", "a"]).tolist() == [len(places[0]), 0, len(places[1])]
     for phrase in itertools.product(["a", "b", "é"], ["c", "longer"]):
         assert held.holding(phrase).tolist() == [n for n, text in enumerate(documents) if " ".join(phrase) in text]
     holding = Counter(word for text in documents for word in set(text.split()))
