@@ -24,6 +24,7 @@ Whole = npt.NDArray[np.integer]
 
 FAR: Final = 255  # a distance that goes on in the next number
 MOST_TIMES: Final = 255  # of one word in one document: the others of it are not kept
+_REMEMBERED: Final = 2_048  # words whose places are known without looking again
 _PLACES: Final = 32  # bits of a place within a document, below the document's number
 _REMEDY: Final = "Index the repository again."
 
@@ -137,6 +138,7 @@ class _Segment:
         except (KeyError, IndexError) as exc:
             raise StoreCorrupt(f"The postings in {path} are not whole.", remedy=_REMEDY, path=str(path)) from exc
         self.end = self.base + len(self.lengths)
+        self._known = dict[bytes, int]()
 
     def find(self, word: bytes) -> tuple[Whole, Whole] | None:
         place = self._place(word)
@@ -195,6 +197,14 @@ class _Segment:
         return (documents << _PLACES) + within
 
     def _place(self, word: bytes) -> int:
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[word] = self._sought(word)
+        return known
+
+    def _sought(self, word: bytes) -> int:
         place = bisect_left(_Words(self._text, self._bounds), word)
         there = place < len(self._bounds) - 1 and self._text[self._bounds[place] : self._bounds[place + 1]] == word
         return place if there else -1
