@@ -121,7 +121,7 @@ class Cells:
                 self.renew(number, work_out)
         due, self._due = self._due, set()
         if len(self._parts) > _GROWN * self._kept:
-            self.forget()
+            self._forget()
         return due
 
     def _number(self, key: Hashable) -> int:
@@ -222,12 +222,16 @@ class Cells:
             self._one[one] = one
         self._held[number] = one
 
-    def forget(self) -> None:
+    def finish(self) -> None:
+        """Take it that hardly more is learnt: it is no longer looked for what is equal."""
+        self._one, self._parts = {}, {}
+
+    def _forget(self) -> None:
         """Forget the sets that nothing holds any more."""
         self._one, self._parts = {}, {}  # before their successors are made
         self._one = {held: held for held in self._held if isinstance(held, frozenset)}
         self._parts = {held: held for held in self._held if held is not None and not isinstance(held, frozenset)}
-        self._parts |= {value: value for values in self._one for value in values if value not in self._parts}
+        self._parts.update((value, value) for values in self._one for value in values if value not in self._parts)
         self._kept = len(self._parts)
 
     def _bounded(self, values: Values) -> Values:

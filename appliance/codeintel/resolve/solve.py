@@ -43,7 +43,7 @@ class Solver:
         self._work(range(self._first_store[-1]), tell, until)
         self.values.cells.add("lenient", frozenset((Constant("true"),)))
         self._work((), tell, until)
-        self.values.cells.forget()
+        self.values.cells.finish()
 
     def _work(self, tasks: Sequence[int], tell: Callable[[int, int], None] | None, until: float) -> None:
         cells, due = self.values.cells, tasks or sorted(self.values.cells.due())
