@@ -13,7 +13,7 @@ class Words:
 
     def __init__(self) -> None:
         self._numbers = defaultdict[str, int](count().__next__)
-        self._texts, self._names = array("I"), array("I")
+        self._texts, self._names = list[int](), list[int]()  # an array is slower to add to
         self._in_texts, self._in_names = list[int](), list[int]()
 
     def add(self, text: str, names: str) -> None:
