@@ -57,8 +57,9 @@ class LexicalWriter:
 
     def add(self, file: FileWords) -> None:
         """Take in the next file."""
-        for inverter, spelt in ((self._text, file.texts), (self._names, file.names)):
-            inverter.add(file.table, np.asarray(places(spelt, file.table)), spelt.counts)
+        texts, names = (places(spelt, file.table) for spelt in (file.texts, file.names))
+        self._text.add(file.table, np.asarray(texts), file.texts.counts)
+        self._names.add_words(map(file.table.__getitem__, names), file.names.counts)  # few of all words stand in names
         self._path.add_words(file.path, [len(file.path)])
 
     def finish(self) -> None:

@@ -77,6 +77,14 @@ def test_an_index_of_nothing_finds_nothing(tmp_path: Path) -> None:
     assert index.rarity(["alpha"]).tolist() == [0]
 
 
+def test_a_field_keeps_its_own_words_alone(tmp_path: Path) -> None:
+    _index(tmp_path, _chunk("alpha beta", names="gamma", path="delta"))
+    words, names, path = (Postings(tmp_path / "lexical", name) for name in ("words", "names", "path"))
+    assert words.frequencies(["alpha", "beta", "gamma", "delta"]).tolist() == [1, 1, 0, 0]
+    assert names.vocabulary()[0] == ["gamma"]
+    assert path.vocabulary()[0] == ["delta"]
+
+
 def test_a_file_without_chunks_is_found_by_nothing_but_its_path(tmp_path: Path) -> None:
     index = _index(tmp_path, ("empty.py", []), _chunk("alpha", path="b.py"))
     assert index.chunks(["alpha"], 10)[0].tolist() == [0]
