@@ -4,7 +4,7 @@ import mmap
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 import numpy as np
@@ -18,12 +18,16 @@ _ALIGNED: Final = 8
 _LENGTH: Final = struct.Struct("<Q")
 
 
+_Kind = Annotated[str, msgspec.Meta(pattern=r"\A[<|][iuf][1248]\Z")]  # numpy reads much more as a type
+_Size = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+
+
 class _Place(msgspec.Struct, frozen=True, array_like=True):
     """Of one array: the type of its numbers, where it begins, and how many there are."""
 
-    kind: str
-    start: int
-    count: int
+    kind: _Kind
+    start: Annotated[_Size, msgspec.Meta(multiple_of=_ALIGNED)]
+    count: _Size
 
 
 _TABLE: Final = msgspec.msgpack.Decoder(dict[str, _Place])

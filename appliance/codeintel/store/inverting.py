@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain, count
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,8 @@ Numbers = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-_MOST: Final = 3_000_000  # search tokens of one segment, about: while they are turned around they take 30 bytes each
+_MOST: Final = 4_000_000  # search tokens of one segment, about: while they are turned around they take 30 bytes each
+_NEW: Final = 10  # what a token of another word takes, in tokens that stand somewhere
 
 
 class Inverter:
@@ -45,23 +46,32 @@ class Inverter:
 
         A word is any number of search tokens, joined by blanks.
         """
-        numbers = np.fromiter(map(self._numbers.__getitem__, table), np.int32, len(table))
-        self._take(numbers[sequence], counts)
+        numbers, tokens = self._numbered(table)
+        self._take(numbers[sequence], int(tokens[sequence].sum()), counts)
 
-    def add_words(self, words: Iterable[str], counts: Sequence[int]) -> None:
+    def add_words(self, words: Sequence[str], counts: Sequence[int]) -> None:
         """Take in the next documents, of which each has so many of *words* as *counts* says."""
-        self._take(np.fromiter(map(self._numbers.__getitem__, words), np.int32), counts)
+        numbers, tokens = self._numbered(words)
+        self._take(numbers, int(tokens.sum()), counts)
 
     def finish(self) -> None:
         """Write what is left."""
         if self._counts or not self._segments:
             self._write()
 
-    def _take(self, words: Whole, counts: Sequence[int]) -> None:
+    def _numbered(self, words: Sequence[str]) -> tuple[Whole, Whole]:
+        """Return the numbers of *words*, which are held from now on, and how many tokens each has: one at least."""
+        known = len(self._numbers)
+        numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+        tokens = np.fromiter(map(str.count, words, repeat(" ")), np.int32, len(words)) + np.int32(1)
+        self._held += _NEW * int(tokens[numbers >= known].sum())
+        return numbers, tokens
+
+    def _take(self, words: Whole, tokens: int, counts: Sequence[int]) -> None:
         self._words.append(words)
         self._counts.append(np.array(counts, dtype=np.int64))
         self._documents += len(counts)
-        self._held += 2 * len(words)  # two tokens a word, as in code
+        self._held += tokens
         if self._held >= self._most:
             self._write()
 
@@ -130,10 +140,13 @@ def _distances(bounds: Whole, place: Whole, new: Flags, heads: Numbers, times: N
     if len(times) and times.max() > MOST_TIMES:
         kept = np.arange(len(place)) - np.repeat(heads[:-1], times) < MOST_TIMES
         distance, bounds = distance[kept], np.concatenate(([0], np.cumsum(kept)))[bounds]
-    ends = np.cumsum(distance // FAR + 1)
-    written = np.full(ends[-1] if len(ends) else 0, FAR, dtype=np.uint8)
-    written[ends - 1] = distance % FAR
-    return {"distances": written, "reach": np.concatenate(([0], ends))[bounds].astype(np.uint32)}
+    far = np.flatnonzero(distance >= FAR)  # one after the other in a byte each, they would be endless in a long document
+    return {
+        "distances": np.minimum(distance, FAR).astype(np.uint8),
+        "reach": bounds.astype(np.uint32),
+        "far_at": far.astype(np.uint32),
+        "far": distance[far],
+    }
 
 
 def _words(tokens: Sequence[str]) -> dict[str, Array]:

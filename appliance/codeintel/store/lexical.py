@@ -59,7 +59,7 @@ class LexicalWriter:
         """Take in the next file."""
         texts, names = (places(spelt, file.table) for spelt in (file.texts, file.names))
         self._text.add(file.table, np.asarray(texts), file.texts.counts)
-        self._names.add_words(map(file.table.__getitem__, names), file.names.counts)  # few of all words stand in names
+        self._names.add_words([file.table[name] for name in names], file.names.counts)  # few of all words stand in names
         self._path.add_words(file.path, [len(file.path)])
 
     def finish(self) -> None:

@@ -22,7 +22,7 @@ Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.integer]
 
-FAR: Final = 255  # a distance that goes on in the next number
+FAR: Final = 255  # stands for a distance of as much or more, which is kept beside
 MOST_TIMES: Final = 255  # of one word in one document: the others of it are not kept
 _REMEMBERED: Final = 2_048  # words whose places are known without looking again
 _PLACES: Final = 32  # bits of a place within a document, below the document's number
@@ -134,11 +134,24 @@ class _Segment:
             self._text, self._bounds, self._first = (arrays[name].data for name in ("words", "word_bounds", "first"))
             self._documents = cast("Whole", arrays["documents"])
             self._times = cast("Whole", arrays["times"])
-            self._distances, self._reach = arrays.get("distances"), arrays.get("reach")
+            kept = ("distances", "reach", "far_at", "far") if "reach" in arrays else ()  # where phrases can be found
+            self._places_kept = tuple(cast("Whole", arrays[name]) for name in kept)
+            fits = self._fits()
         except (KeyError, IndexError) as exc:
-            raise StoreCorrupt(f"The postings in {path} are not whole.", remedy=_REMEDY, path=str(path)) from exc
+            raise _not_whole(path) from exc
+        if not fits:
+            raise _not_whole(path)
         self.end = self.base + len(self.lengths)
         self._known = dict[bytes, int]()
+
+    def _fits(self) -> bool:
+        """Return whether the arrays are as long as the others say: one look at the end of each."""
+        whole = self._bounds[-1] == len(self._text) and self._first[-1] == len(self._documents) == len(self._times)
+        whole = whole and len(self._bounds) == len(self._first)
+        if not self._places_kept:
+            return whole
+        kept, reach, far_at, far = self._places_kept
+        return whole and len(reach) == len(self._first) and reach[-1] == len(kept) and len(far_at) == len(far)
 
     def find(self, word: bytes) -> tuple[Whole, Whole] | None:
         place = self._place(word)
@@ -185,12 +198,15 @@ class _Segment:
     def _places(self, word: bytes) -> Ids:
         """Return every place of *word*: the document, and in the lower bits the place in it."""
         place = self._place(word)
-        if place < 0 or self._distances is None or self._reach is None:
+        if place < 0 or not self._places_kept:
             return _NOWHERE
+        kept, reach, far_at, far = self._places_kept
         first, last = self._first[place], self._first[place + 1]
-        distances = self._distances[int(self._reach[place]) : int(self._reach[place + 1])]
-        times, run = self._times[first:last].astype(np.int64), np.cumsum(distances, dtype=np.int64)
-        places = run[distances != FAR]
+        start, end = int(reach[place]), int(reach[place + 1])
+        distances = kept[start:end].astype(np.int64)
+        low, high = np.searchsorted(far_at, (start, end))
+        distances[far_at[low:high].astype(np.int64) - start] = far[low:high]
+        times, places = self._times[first:last].astype(np.int64), np.cumsum(distances)
         starts = np.cumsum(times) - times  # of each document
         within: Ids = places - np.repeat(np.where(starts > 0, places[starts - 1], 0), times)
         documents: Ids = np.repeat(self._documents[first:last].astype(np.int64), times)
@@ -208,6 +224,10 @@ class _Segment:
         place = bisect_left(_Words(self._text, self._bounds), word)
         there = place < len(self._bounds) - 1 and self._text[self._bounds[place] : self._bounds[place + 1]] == word
         return place if there else -1
+
+
+def _not_whole(path: Path) -> StoreCorrupt:
+    return StoreCorrupt(f"The postings in {path} are not whole.", remedy=_REMEDY, path=str(path))
 
 
 class _Words(Sequence[bytes]):

@@ -166,14 +166,19 @@ def test_nothing_is_laid_over_what_is_damaged(bench: IndexBench, repo: Repo, sou
 def test_what_is_patched_scores_as_if_it_were_built_anew(bench: IndexBench, repo: Repo, source: Path) -> None:
     commit(
         source,
-        {"pkg/m1.py": CODE["pkg/m2.py"], "pkg/deep/m2.py": "def other(): return run2() or run2()\n", "pkg/m5.py": None},
+        {
+            "pkg/m1.py": CODE["pkg/m2.py"],
+            "pkg/deep/m2.py": "def other(): return run2() or run2()\n",
+            "pkg/m5.py": None,
+            "pkg/long.txt": f"{'omega ' * 1_000}\n",
+        },
     )
     assert patched(bench, repo) == 1
     generation = bench.generation(repo)
     again = bench.add(source, name="again")
     assert bench.index(again).patches == 0
     whole = bench.generation(again)
-    for tokens in (["run"], ["job", "m3", "import"], ["run2", "def", "pkg"]):
+    for tokens in (["run"], ["job", "m3", "import"], ["run2", "def", "pkg"], ["omega"]):
         assert _scores(generation, tokens) == _scores(whole, tokens)
     for phrase in (["def", "run"], ["run", "def"], ["run2", "or"]):
         assert len(generation.lexical.holding([phrase])) == len(whole.lexical.holding([phrase]))

@@ -2,12 +2,14 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from appliance.codeintel.facts import texts
 from appliance.codeintel.parse.tokens import by_word, tokenize
 from appliance.codeintel.parse.words import Words
+from appliance.codeintel.store.arrays import read_arrays
 from appliance.codeintel.store.inverting import Inverter
 from appliance.codeintel.store.lexical import FileWords, LexicalIndex, LexicalWriter
 from appliance.codeintel.store.postings import MOST_TIMES, Postings
@@ -140,6 +142,29 @@ def test_words_far_apart_in_a_long_document_are_found_side_by_side(tmp_path: Pat
     assert held.find(["one"]).times.tolist() == [2.0] * len(gaps) + [1.0, 1.0]
 
 
+def test_a_long_document_takes_room_by_its_words_and_not_by_their_square(tmp_path: Path) -> None:
+    words = [f"w{n:06}" for n in range(100_000)]
+    held = postings_of(tmp_path, [" ".join(words)])
+    assert (tmp_path / "words-0").stat().st_size < 50 * len(words)
+    assert held.holding(words[70_000:70_003]).tolist() == held.holding(words[-2:]).tolist() == [0]
+    assert held.holding([words[1], words[70_000]]).tolist() == []
+
+
+@pytest.mark.parametrize("tokens", [1, 13])
+def test_a_segment_ends_sooner_where_every_word_is_another(tmp_path: Path, tokens: int) -> None:
+    """What takes memory are words that did not stand before, by their search tokens, more than those that did."""
+    most = 10_000
+    inverter = Inverter(tmp_path, "words", places=True, most=most)
+    for n in range(100):
+        inverter.add(
+            [" ".join(f"w{n}x{word}y{token}" for token in range(tokens)) for word in range(30)], np.arange(30), [30]
+        )
+    inverter.finish()
+    sizes = [len(read_arrays(path)["first"]) - 1 for path in tmp_path.iterdir()]
+    assert sum(sizes) == 3_000 * tokens
+    assert max(sizes) <= most // 10 + 30 * tokens
+
+
 def test_of_a_word_that_stands_very_often_in_one_document_the_first_are_kept(tmp_path: Path) -> None:
     held = postings_of(tmp_path, ["a b", "a " * 1_000 + "b", "b a a"])
     assert held.find(["a"]).times.tolist() == [1, MOST_TIMES, 2]
@@ -179,6 +204,30 @@ def test_a_damaged_segment_is_refused(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "lexical" / "names-0").write_bytes(damage)
     with pytest.raises(StoreCorrupt, match="Index the repository again"):
         LexicalIndex.open(tmp_path / "lexical", np.zeros(1, dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((0, kind) for kind in ("O", "O,O", "V0", "(9999,9999)u1", "|u1:", ">u4", "M8[s]", "", "<u4\n")),
+        *((1, start) for start in (-8, 4, 1 << 40, 1 << 63, -(1 << 63))),
+        *((2, count) for count in (-1, 0, 1, 1 << 40, (1 << 64) - 1)),
+    ],
+)
+def test_a_segment_whose_table_tells_of_other_arrays_is_refused(tmp_path: Path, place: int, value: object) -> None:
+    """Before one number of it is used."""
+    postings_of(tmp_path, ["alpha beta " * 200, "beta gamma"])
+    path = tmp_path / "words-0"
+    whole = path.read_bytes()
+    size = int.from_bytes(whole[-8:], "little")
+    body, packed = whole[: -8 - size], whole[-8 - size : -8]
+    for name in msgspec.msgpack.decode(packed).keys() - {"base", "lengths", "far", "far_at"}:
+        table = msgspec.msgpack.decode(packed)
+        table[name][place] = value
+        said = msgspec.msgpack.encode(table)
+        path.write_bytes(body + said + len(said).to_bytes(8, "little"))
+        with pytest.raises(StoreCorrupt, match="Index the repository again"):
+            Postings(tmp_path, "words")
 
 
 def test_a_segment_that_is_lost_is_missed(tmp_path: Path) -> None:
