@@ -41,7 +41,7 @@ def freshness(fresh: Fresh) -> str:
     """Return which state of a repo was read, in one line."""
     behind = "" if not fresh.behind else f", {output.counted(fresh.behind, 'commit')} behind"
     unknown = ", may be behind" if fresh.behind is None else ""
-    dirty = ", dirty" if fresh.dirty else ""
+    dirty = ", may be dirty" if fresh.dirty is None else ", dirty" if fresh.dirty else ""
     left_out = f", {output.counted(fresh.left_out, 'file')} left out" if fresh.left_out else ""
     vectors = "" if fresh.vectors >= 1 else f", vectors {percent(fresh.vectors)}"
     return f"{fresh.repo_name} at {fresh.branch or 'HEAD'} {fresh.commit[:10]}{behind}{unknown}{dirty}{left_out}{vectors}"

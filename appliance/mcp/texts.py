@@ -23,7 +23,7 @@ def _foot(result: Answered) -> Iterable[str]:
 
 def _indexed(index: Indexed) -> str:
     behind = "may be behind" if index.behind is None else f"{index.behind} behind"
-    dirty = ", dirty" if index.dirty else ""
+    dirty = ", may be dirty" if index.dirty is None else ", dirty" if index.dirty else ""
     return f"{index.repo} at {index.branch or 'HEAD'} {index.commit[:12]}, {behind}{dirty} ({index.generation})"
 
 

@@ -199,7 +199,7 @@ def _freshness(fresh: Freshness) -> str:
         state = f"{count(fresh.behind, 'commit')} behind"
     else:
         state = "index current"
-    dirty = ", changes that no commit has" if fresh.dirty else ""
+    dirty = {True: ", changes that no commit has", None: ", maybe changes that no commit has"}.get(fresh.dirty, "")
     return f"{fresh.repo_name} at {fresh.branch or 'HEAD'} {fresh.commit[:10]}, {state}{dirty}"
 
 

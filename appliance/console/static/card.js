@@ -237,7 +237,7 @@ const spent = (ms) =>
 const freshness = (one) =>
   `${one.repo_name} at ${one.branch || "HEAD"} ${one.commit.slice(0, 10)}, ` +
   (one.behind === null ? "source not readable" : one.behind ? `${one.behind} commit${one.behind === 1 ? "" : "s"} behind` : "index current") +
-  (one.dirty ? ", changes that no commit has" : "");
+  (one.dirty === null ? ", maybe changes that no commit has" : one.dirty ? ", changes that no commit has" : "");
 
 /** The console's page for the lines that the API's *href* names: the bytes of the path survive in its query. */
 function address(one) {

@@ -53,6 +53,11 @@ def test_search_shows_place_reason_and_what_it_rests_on(appliance: ScriptedServe
     assert appliance.asked[0].query == "q=cart+total&project=default&limit=10&offset=0"
 
 
+def test_what_could_not_be_asked_in_time_is_not_said_to_be_so(appliance: ScriptedServer, line: Line) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS | {"freshness": [FRESH | {"behind": None, "dirty": None}]})
+    assert "shop at main cccccccccc, may be behind, may be dirty" in line("search", "cart").out
+
+
 def test_a_commit_without_a_branch_is_called_head(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies["GET /api/v1/search"] = Reply(RESULTS | {"freshness": [FRESH | {"branch": ""}]})
     assert "shop at HEAD cccccccccc" in line("search", "cart").out

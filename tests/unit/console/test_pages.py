@@ -1,7 +1,7 @@
 """Every page, asked for as a browser does: accessible, small, exact, and safe with what comes from outside."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -89,15 +89,27 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def repo(services: Services, source: Path) -> Repo:
     """Index that repository."""
+    return indexed(services, source)
+
+
+@pytest.fixture(scope="module")
+def browser(services: Services) -> Iterator[Client]:
+    """Yield a browser that is logged in."""
+    with logged_in(services) as client:
+        yield client
+
+
+def indexed(services: Services, source: Path) -> Repo:
+    """Add what is at *source*, and index it."""
     added = services.registry.add_repo(services.registry.project(DEFAULT_PROJECT).id, source)
     indexer = QuickIndexer(services.registry, paths=services.paths, limits=services.settings.index, clock=services.clock)
     indexer.index(added.id, progress=lambda *_: None, check=lambda: None)
     return added
 
 
-@pytest.fixture(scope="module")
-def browser(services: Services) -> Iterator[Client]:
-    """Yield a browser that is logged in."""
+@contextmanager
+def logged_in(services: Services) -> Iterator[Client]:
+    """Yield a browser of the administrator."""
     with serving(services, key=None) as client:
         client.headers.update(PAGE | {"cookie": f"{cookie.NAME}={services.access.sessions.open('administrator')}"})
         yield client
@@ -110,6 +122,17 @@ def commit_id(services: Services, repo: Repo) -> str:
 
 def test_a_repository_says_of_how_many_files_only_the_text_is_known(browser: Client, repo: Repo) -> None:
     assert "1 by their text alone: their syntax could not be used" in browser.get(f"/repos/{repo.id}").text
+
+
+def test_what_nobody_could_tell_of_a_work_tree_is_not_left_unsaid(tmp_path: Path) -> None:
+    with closing(make_services(tmp_path / "data", chat=ScriptedChat(said(*SAID)))) as services:
+        source = make_repo(tmp_path, {"store.py": CODE})
+        indexed(services, source)
+        source.rename(tmp_path / "gone")
+        with logged_in(services) as browser:
+            pages = browser.get("/search?q=verify_digest"), browser.post("/ask", data={"question": "verify_digest"})
+            for page in pages:
+                assert "source not readable, maybe changes that no commit has" in page.text
 
 
 @pytest.mark.parametrize("address", PAGES)

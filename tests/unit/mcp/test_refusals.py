@@ -153,6 +153,7 @@ def test_a_repository_that_has_vanished_leaves_lines_unread_and_says_why(tmp_pat
         assert structured(found)["complete"] is False
         assert "cannot be read now" in found.text
         assert "(not verified)" in found.text
+        assert "may be behind, may be dirty" in found.text, "nobody could tell"
         assert code_of(asked(services, "read_lines", path="a.py")) == "not_found"
 
 
