@@ -81,6 +81,7 @@ def add(  # noqa: PLR0913 - one parameter an option
             _wait_behind(remote, repo, "graph", title=f"{repo.name}, calls", quiet=as_json)
         if embeds:
             _wait_behind(remote, repo, "embed", title=f"{repo.name}, vectors", quiet=as_json)
+        if waits:
             repo = remote.get(f"repos/{repo.id}", Repo)
         if as_json:
             click.echo(msgspec.json.format(remote.raw("GET", f"repos/{repo.id}"), indent=2))

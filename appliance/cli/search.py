@@ -1,5 +1,8 @@
 """``skellig search``: code that fits a query, best first."""
 
+import re
+from typing import Final
+
 import click
 import msgspec
 from rich.console import Console
@@ -13,9 +16,22 @@ from appliance.cli.scope import about
 from appliance.cli.views import Fresh, Hit, Results
 
 _LINES = 6
+_OF_THE_QUERY: Final = re.compile(r"-(?:\w+:|[^\w-])")  # -path:test, -/expression/, ->: no option looks like these
 
 
-@click.command()
+class _Searching(click.Command):
+    """A command whose words may begin with a minus, as filters that take away do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse *args*; what is taken away comes last, where no option is looked for."""
+        end = args.index("--") if "--" in args else len(args)
+        away = [arg for arg in args[:end] if _OF_THE_QUERY.match(arg)]
+        if away:
+            args = [*(arg for arg in args[:end] if not _OF_THE_QUERY.match(arg)), "--", *args[end + 1 :], *away]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Searching)
 @click.argument("query", nargs=-1, required=True)
 @about
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many results.")

@@ -45,8 +45,17 @@ class _Memory(dict[str, str]):
 
 def by_word(text: str) -> Iterator[str]:
     """Yield the search tokens of each word of *text*, joined by single spaces: "" for a word that has none."""
-    words = text.translate(_APART).split() if text.isascii() else _WORD.findall(text)  # the same words, sooner
-    return map(_memory.__getitem__, words)
+    return map(_memory.__getitem__, words_of(text))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of *text* as they are written."""
+    return text.translate(_APART).split() if text.isascii() else _WORD.findall(text)  # the same words, sooner
+
+
+def parts_of(word: str) -> list[str]:
+    """Return the parts of a *word* as they are written: *get* and *Retries* of *getRetries*."""
+    return (_PART if word.isascii() else _OTHER_PART).findall(word)
 
 
 def tokenize(text: str) -> str:
@@ -104,7 +113,7 @@ def _tokens_of(word: str) -> str:
         return ""
     if word[0].isdigit():
         return word.lower() if len(word) <= _LONGEST_NUMBER else ""
-    parts = [part.lower() for part in (_PART if word.isascii() else _OTHER_PART).findall(word)]
+    parts = [part.lower() for part in parts_of(word)]
     kept = [
         _stems[part] for part in parts if len(part) <= _LONGEST_PART and not (len(part) > _LONGEST_NUMBER and part.isdigit())
     ]

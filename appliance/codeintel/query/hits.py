@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from appliance.codeintel.citations import Texts, excerpt, guessed, verify_places
-from appliance.codeintel.parse.tokens import query_tokens, tokenize
+from appliance.codeintel.parse.tokens import parts_of, query_tokens, tokenize, words_of
 from appliance.codeintel.query.copies import Alike, distinct
 from appliance.codeintel.query.gather import Gathered
 from appliance.codeintel.query.parts import MOST_PLACES, Part, copies, place_in, whereabouts
@@ -168,8 +168,7 @@ class _Told:
             yield "the file is called so"
         there = f" {tokenize(text)} "
         words = self._words[chunk.part.generation]
-        found = [word.text for word in words if word.stands_in(there)][:_MOST_WORDS]
-        if found:
+        if found := list(dict.fromkeys(each for word in words for each in word.standing(there)))[:_MOST_WORDS]:
             yield f"words: {', '.join(found)}"
         meaning = float(signals.dense[place])
         if not isnan(meaning):
@@ -189,26 +188,29 @@ def _elsewhere(parts: Sequence[Part], chunks: Sequence[_Chunk]) -> list[tuple[in
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a query as it is shown, and the search tokens that it is."""
+    """A word of a query as it is shown, and the search tokens, between blanks, that it and its parts are."""
 
     text: str
-    tokens: tuple[str, ...]
-    sought: tuple[str, ...]  # the tokens between blanks
+    token: str
+    parts: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, word: str) -> "_Word":
-        tokens = tuple(query_tokens(word))
-        return cls(word.strip("()[]{}<>,;:!?.'`\""), tokens, tuple(f" {token} " for token in tokens))
+    def of(cls, word: str) -> "_Word | None":
+        tokens = query_tokens(word)
+        parts = ((part, " ".join(query_tokens(part))) for part in parts_of(word))
+        return (
+            cls(word, f" {tokens[-1]} ", tuple((part, f" {token} ") for part, token in parts if token)) if tokens else None
+        )
 
-    def stands_in(self, tokens: str) -> bool:
-        """Return whether one of its tokens is among *tokens*, which stand between blanks."""
-        return any(map(tokens.__contains__, self.sought))
+    def standing(self, there: str) -> list[str]:
+        """Return the word where it is among the tokens *there*, which stand between blanks, else those parts that are."""
+        return [self.text] if self.token in there else [part for part, token in self.parts if token in there]
 
 
 def _words(query: ParsedQuery, part: Part) -> list[_Word]:
     """Return the words of the query, those first that are rarest in *part*."""
-    words = [word for each in dict.fromkeys(query.text.split()) if (word := _Word.of(each)).tokens]
-    rarity = part.generation.lexical.rarity([word.tokens[-1] for word in words])
+    words = [word for each in dict.fromkeys(words_of(query.text)) if (word := _Word.of(each))]
+    rarity = part.generation.lexical.rarity([word.token.strip() for word in words])
     return [words[n] for n in np.argsort(-rarity, kind="stable")]
 
 

@@ -1,6 +1,7 @@
 """Claims about search, ask and config: what people and programs read."""
 
 from copy import deepcopy
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -56,6 +57,22 @@ def test_search_shows_place_reason_and_what_it_rests_on(appliance: ScriptedServe
 def test_what_could_not_be_asked_in_time_is_not_said_to_be_so(appliance: ScriptedServer, line: Line) -> None:
     appliance.replies["GET /api/v1/search"] = Reply(RESULTS | {"freshness": [FRESH | {"behind": None, "dirty": None}]})
     assert "shop at main cccccccccc, may be behind, may be dirty" in line("search", "cart").out
+
+
+@pytest.mark.parametrize(
+    "away", ["-path:test", "-lang:c", "-repo:old", "-branch:dev*", '-content:"a b"', "-/x h/", "->", "-hours:x"]
+)
+def test_what_a_query_takes_away_is_no_option(appliance: ScriptedServer, line: Line, away: str) -> None:
+    appliance.replies["GET /api/v1/search"] = Reply(RESULTS)
+    for argv in ((away, "cart"), ("cart", away), ("cart", "--limit", "3", away), (away, "--limit", "3", "--", "cart")):
+        assert line("search", *argv).status == 0, argv
+    assert {parse_qs(asked.query)["q"][0] for asked in appliance.asked} == {f"cart {away}"}
+    assert [parse_qs(asked.query)["limit"] for asked in appliance.asked] == [["10"], ["10"], ["3"], ["3"]]
+
+
+@pytest.mark.parametrize("argv", [("--limmit", "3"), ("-x",), ("--limit", "-3"), ("-path",)])
+def test_an_option_that_there_is_not_is_refused_beside_a_query(line: Line, argv: tuple[str, ...]) -> None:
+    assert line("search", "cart", *argv).status == 2
 
 
 def test_a_commit_without_a_branch_is_called_head(appliance: ScriptedServer, line: Line) -> None:

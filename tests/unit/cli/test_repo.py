@@ -110,7 +110,7 @@ def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(applianc
         "GET /api/v1/jobs/job_1": [Reply(RUNNING), Reply(JOB | {"state": "done"})],
         "GET /api/v1/jobs": [Reply([graph]), Reply([])],
         "GET /api/v1/jobs/job_2": Reply(graph | {"state": "done"}),
-        "GET /api/v1/repos/repo_1": Reply(INDEXED),
+        "GET /api/v1/repos/repo_1": [Reply(INDEXED | {"job": graph | {"state": "running"}}), Reply(INDEXED)],
         "GET /api/v1/repos/repo_1/left-out": [
             Reply(PAGE | {"next_offset": 1}),
             Reply(page("b.png")),
@@ -120,6 +120,7 @@ def test_waiting_ends_with_what_is_indexed_and_each_reason_for_the_rest(applianc
     ran = line("repo", "add", "/srv/shop", "--wait")
     assert ran.status == 0
     assert "12 files, 3,400 lines at main cccccccccc, current, 3 files left out, vectors 25%" in ran.out
+    assert "graph" not in ran.out
     assert "left out, binary (2): a.png, b.png\n" in ran.out
     assert "left out, oversize (1): big.sql\n" in ran.out
 

@@ -143,6 +143,14 @@ def test_a_long_line_is_shown_around_its_match(site: Indexed) -> None:
     assert hit.columns == ((702, 711),)
 
 
+@pytest.mark.parametrize("query", ["Client.nowhere", "tokenNowhere", "nowhere_token open", "Client::nowhere"])
+def test_a_hit_names_no_word_and_no_part_of_one_that_does_not_stand_in_it(site: Indexed, query: str) -> None:
+    """A mistyped name would look as if its very lines had been found."""
+    said = [reason for hit in search(site, query).hits for reason in hit.why if reason.startswith("words: ")]
+    assert said
+    assert not [reason for reason in said if "nowhere" in reason.lower()]
+
+
 def test_words_beside_a_pattern_rank_what_has_it(site: Indexed) -> None:
     found = search(site, r"token /os\.path/ path:src")
     assert [hit.span.path for hit in found.hits] == ["src/client.py"]
