@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from appliance.base.clock import Clock
@@ -22,6 +23,7 @@ MOST_BYTES: Final = 100_000  # of their names together
 class _Kept:
     root: str
     blind: frozenset[str]
+    stands: tuple[int, int] | None  # which folder it is: another may come to its place with the one above, unseen
     looked: bool = False  # all of it was looked through since it is watched
     paths: set[str] = field(default_factory=set)
     size: int = 0
@@ -42,7 +44,7 @@ class Sightings:
 
     def begin(self, repo: RepoId, *, root: str, blind: Iterable[str]) -> None:
         """Note that from now on all that changes in the folder *root* is seen, but for what is in the *blind* folders."""
-        kept = _Kept(root, frozenset(path[len(root) + 1 :] for path in blind))
+        kept = _Kept(root, frozenset(path[len(root) + 1 :] for path in blind), _standing(root))
         with self._lock:
             self._kept[repo] = kept
 
@@ -79,7 +81,7 @@ class Sightings:
         with self._lock:
             kept, hint = self._kept.get(repo), None
             if kept is not None:
-                if kept.looked:
+                if kept.looked and kept.stands == _standing(kept.root):
                     hint = Changed(frozenset(kept.paths | kept.blind), whole=True)
                 kept.looked, kept.unconfirmed, kept.paths, kept.size = True, hint is not None, set(), 0
         try:
@@ -96,6 +98,14 @@ class Sightings:
             for repo in found:
                 self._kept[repo].unconfirmed = False
         return found
+
+
+def _standing(root: str) -> tuple[int, int] | None:
+    try:
+        status = Path(root).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _doubt(kept: _Kept) -> None:

@@ -1,5 +1,7 @@
 """Sightings vouch for nothing that was not seen: in doubt an index looks through all of a folder."""
 
+from pathlib import Path
+
 import pytest
 
 from appliance.ids import RepoId
@@ -101,3 +103,17 @@ def test_what_was_indexed_by_sightings_alone_is_named_once_when_edits_pause(sigh
     assert sightings.unconfirmed(quiet=5) == set()
     clock.time = 5
     assert [sightings.unconfirmed(quiet=5) for _ in range(2)] == [{REPO}, set()]
+
+
+def test_nothing_is_vouched_for_in_a_folder_that_came_to_the_place_of_another(clock: SetClock, tmp_path: Path) -> None:
+    """With a folder above it: nobody tells, and what is watched is the one that went away."""
+    root = tmp_path / "app" / "code"
+    root.mkdir(parents=True)
+    sightings = Sightings(clock)
+    sightings.begin(REPO, root=str(root), blind=[])
+    assert [handed(sightings) for _ in range(2)] == [None, set()]
+    (tmp_path / "app").rename(tmp_path / "old")
+    root.mkdir(parents=True)
+    assert [handed(sightings) for _ in range(3)] == [None, None, None]
+    sightings.begin(REPO, root=str(root), blind=[])
+    assert [handed(sightings) for _ in range(2)] == [None, set()]
