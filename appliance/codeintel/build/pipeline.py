@@ -50,7 +50,7 @@ from appliance.errors import (
 )
 from appliance.ids import GenerationId, ProjectId, RepoId, new_id
 
-_FORMAT = 9  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
+_FORMAT = 10  # of a generation's files: raise it when they change, and every repo is finished anew from cached facts
 
 MOST_BRANCHES = 50  # of one repository, beside its own
 

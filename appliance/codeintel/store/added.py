@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from appliance.base.sqlite import Guarded
-from appliance.codeintel.store.postings import MOST_TIMES, Floats, Found, Ids, Lists
+from appliance.codeintel.store.postings import Floats, Found, Ids, Lists
 
 Posting = tuple[int, str, int, int]
 """Field, token, document, times: a row of the table, in the order of its key."""
@@ -20,7 +20,7 @@ Posting = tuple[int, str, int, int]
 def postings(field: int, document: int, tokens: Iterable[str]) -> Iterator[Posting]:
     """Yield what stands in a *field* of *document*."""
     for token, times in Counter(tokens).items():
-        yield field, token, document, min(times, MOST_TIMES)  # as below
+        yield field, token, document, times
 
 
 def add_postings(conn: sqlite3.Connection, rows: list[Posting]) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from appliance.codeintel.store.arrays import Array, write_arrays
-from appliance.codeintel.store.postings import FAR, MOST_TIMES
+from appliance.codeintel.store.postings import FAR
 
 Numbers = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.int32]
@@ -129,17 +129,14 @@ def _postings(bounds: Whole, documents: Whole, place: Whole, *, most: int, place
     arrays: dict[str, Array] = {
         "first": np.searchsorted(heads, bounds).astype(np.uint32),
         "documents": documents[heads[:-1]].astype(np.uint16 if most <= 1 << 16 else np.uint32),
-        "times": np.minimum(times, MOST_TIMES).astype(np.uint8),
+        "times": times.astype(np.min_scalar_type(int(times.max(initial=0)))),
     }
-    return arrays | _distances(bounds, place, new[:-1], heads, times) if places else arrays
+    return arrays | _distances(bounds, place, new[:-1]) if places else arrays
 
 
-def _distances(bounds: Whole, place: Whole, new: Flags, heads: Numbers, times: Numbers) -> dict[str, Array]:
+def _distances(bounds: Whole, place: Whole, new: Flags) -> dict[str, Array]:
     distance = place.copy()
     distance[1:] -= np.where(new[1:], np.int32(0), place[:-1])
-    if len(times) and times.max() > MOST_TIMES:
-        kept = np.arange(len(place)) - np.repeat(heads[:-1], times) < MOST_TIMES
-        distance, bounds = distance[kept], np.concatenate(([0], np.cumsum(kept)))[bounds]
     far = np.flatnonzero(distance >= FAR)  # one after the other in a byte each, they would be endless in a long document
     return {
         "distances": np.minimum(distance, FAR).astype(np.uint8),

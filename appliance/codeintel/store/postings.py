@@ -23,7 +23,6 @@ Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.integer]
 
 FAR: Final = 255  # stands for a distance of as much or more, which is kept beside
-MOST_TIMES: Final = 255  # of one word in one document: the others of it are not kept
 _REMEMBERED: Final = 2_048  # words whose places are known without looking again
 _PLACES: Final = 32  # bits of a place within a document, below the document's number
 _REMEDY: Final = "Index the repository again."

@@ -170,7 +170,7 @@ def test_what_is_patched_scores_as_if_it_were_built_anew(bench: IndexBench, repo
             "pkg/m1.py": CODE["pkg/m2.py"],
             "pkg/deep/m2.py": "def other(): return run2() or run2()\n",
             "pkg/m5.py": None,
-            "pkg/long.txt": f"{'omega ' * 1_000}\n",
+            "pkg/long.txt": f"{'omega ' * 1_000}alpha omega\n",
         },
     )
     assert patched(bench, repo) == 1
@@ -180,9 +180,9 @@ def test_what_is_patched_scores_as_if_it_were_built_anew(bench: IndexBench, repo
     whole = bench.generation(again)
     for tokens in (["run"], ["job", "m3", "import"], ["run2", "def", "pkg"], ["omega"]):
         assert _scores(generation, tokens) == _scores(whole, tokens)
-    for phrase in (["def", "run"], ["run", "def"], ["run2", "or"]):
+    for phrase in (["def", "run"], ["run", "def"], ["run2", "or"], ["alpha", "omega"]):
         assert len(generation.lexical.holding([phrase])) == len(whole.lexical.holding([phrase]))
-    assert len(generation.lexical.holding([["run2", "or"]])) == 1
+    assert len(generation.lexical.holding([["run2", "or"]])) == len(whole.lexical.holding([["alpha", "omega"]])) == 1
 
 
 def _scores(generation: Generation, tokens: list[str]) -> list[tuple[str, int, float, float]]:

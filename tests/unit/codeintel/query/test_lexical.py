@@ -12,7 +12,7 @@ from appliance.codeintel.parse.words import Words
 from appliance.codeintel.store.arrays import read_arrays
 from appliance.codeintel.store.inverting import Inverter
 from appliance.codeintel.store.lexical import FileWords, LexicalIndex, LexicalWriter
-from appliance.codeintel.store.postings import MOST_TIMES, Postings
+from appliance.codeintel.store.postings import Postings
 from appliance.errors import StoreCorrupt
 from tests.support.postings import postings_of
 
@@ -165,10 +165,12 @@ def test_a_segment_ends_sooner_where_every_word_is_another(tmp_path: Path, token
     assert max(sizes) <= most // 10 + 30 * tokens
 
 
-def test_of_a_word_that_stands_very_often_in_one_document_the_first_are_kept(tmp_path: Path) -> None:
-    held = postings_of(tmp_path, ["a b", "a " * 1_000 + "b", "b a a"])
-    assert held.find(["a"]).times.tolist() == [1, MOST_TIMES, 2]
+@pytest.mark.parametrize("times", [255, 256, 65_535, 65_536])
+def test_a_word_that_stands_very_often_in_one_document_counts_and_is_found_each_time(tmp_path: Path, times: int) -> None:
+    held = postings_of(tmp_path, ["a b", "a " * times + "b", "b a a"])
+    assert held.find(["a"]).times.tolist() == [1, times, 2]
     assert held.holding(["a", "a"]).tolist() == [1, 2]
+    assert held.holding(["a", "b"]).tolist() == [0, 1]
     assert held.holding(["b", "a"]).tolist() == [2]
 
 
