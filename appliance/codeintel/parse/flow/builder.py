@@ -25,6 +25,8 @@ from appliance.codeintel.flow import (
 )
 
 _PLACE: Final = re.compile("[%{]")
+AROUND: Final = 1  # a name is one of the scopes around, or else one of the class that reads it before it has it
+OUTSIDE: Final = 2  # a name is one of the scopes around, or else of the language: the class does not have it yet
 _MOST_JOINED = 64  # a variable that may hold more things than that tells nobody anything
 
 
@@ -62,7 +64,7 @@ class Builder:
         self.stores: list[Store] = []
         self.reads: list[Read] = []
         self.stars: list[str] = []
-        self._uses: list[tuple[int, int | None, str, int]] = []
+        self._uses: list[tuple[int, int, int | None, str, int]] = []
         self.cut = False
 
     def term(
@@ -138,9 +140,12 @@ class Builder:
         self.sites.append(Site(kind, scope, function, line, tuple(arguments)))
         return len(self.sites) - 1
 
-    def use(self, scope: int, name: str, line: int, *, of: int | None = None) -> None:
-        """Note that *name* is read in *scope*: it is one of scope *of*, or of the first one around that binds it."""
-        self._uses.append((scope, of, name, line))
+    def use(self, scope: int, name: str, line: int, *, of: int | None = None, early: int = 0) -> None:
+        """Note that *name* is read in *scope*: it is one of scope *of*, or of the first one around that binds it.
+
+        *early*: `AROUND` or `OUTSIDE`, if *scope* is a class that has not bound it yet.
+        """
+        self._uses.append((scope, early, of, name, line))
 
     def bind(self, scope: int, name: str, term: int, *, from_within: bool = False) -> None:
         """Note that *name* of *scope* can hold *term*; *from_within*: a function that stands in the scope binds it."""
@@ -168,11 +173,11 @@ class Builder:
 
     def _told(self) -> Iterator[tuple[int, int, str, int]]:
         """Yield the uses of names that a definition may stand behind: variables of functions are nobody else's."""
-        holders: dict[tuple[int, str], int] = {}
-        for scope, of, name, line in self._uses:
-            holder = of if of is not None else holders.get((scope, name))
+        holders: dict[tuple[int, str, int], int] = {}
+        for scope, early, of, name, line in self._uses:
+            holder = of if of is not None else holders.get((scope, name, early))
             if holder is None:
-                holder = holders[scope, name] = self._holder(scope, name)
+                holder = holders[scope, name, early] = self._belongs(scope, name, early)
             if holder >= 0 and (self.scopes[holder].kind in {"module", "class"} or self._defines(holder, name)):
                 yield scope, holder, name, line
 
@@ -193,11 +198,22 @@ class Builder:
         )  # fmt: skip
 
     def _placed(self, row: Row) -> Row:
-        op, scope, _, name, _, _ = row
+        op, scope, early, name, _, _ = row
         if op != Op.READ:
             return row
-        holder = self._holder(scope, name)
+        holder = self._belongs(scope, name, early)
         return (Op.BUILTIN, 0, 0, name, "", ()) if holder < 0 else (Op.READ, holder, 0, name, "", ())
+
+    def _belongs(self, scope: int, name: str, early: int) -> int:
+        """Return what `_holder` does, also for a class that does not have the *name* yet."""
+        if not early:
+            return self._holder(scope, name)
+        around = self.scopes[scope].parent
+        while self.scopes[around].kind == "class":
+            around = self.scopes[around].parent
+        found = self._holder(around, name)
+        known = found >= 0 and name in self.scopes[found].bound
+        return scope if early == AROUND and not known and name in self.scopes[scope].bound else found
 
     def _holder(self, scope: int, name: str) -> int:
         """Return the scope whose *name* is read in *scope*, or -1: a class's names are its own alone."""

@@ -1,5 +1,6 @@
 """Python's expressions: from nodes of the syntax tree to terms."""
 
+import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final
@@ -7,7 +8,7 @@ from typing import ClassVar, Final
 from tree_sitter import Node
 
 from appliance.codeintel.flow import UNKNOWN, Op, Param, Read
-from appliance.codeintel.parse.flow.builder import Builder, OpenScope
+from appliance.codeintel.parse.flow.builder import AROUND, OUTSIDE, Builder, OpenScope
 from appliance.codeintel.parse.flow.env import Env
 
 _DEEPEST: Final = 120  # calls of this module's functions, about three a level
@@ -58,7 +59,18 @@ class Expressions(ABC):
     def named(self, name: str) -> int:
         """Return the term of what *name* holds here."""
         held = self.env.get(name)
-        return self.builder.term(Op.READ, self.scope, text=name) if held is None else held
+        return self.builder.term(Op.READ, self.scope, self._early(name), text=name) if held is None else held
+
+    def note_use(self, name: str, node: Node) -> None:
+        """Note that *name* is read at *node*."""
+        self.builder.use(self.scope, name, node.start_point.row + 1, early=self._early(name))
+
+    def _early(self, name: str) -> int:
+        """Return who else a *name* belongs to that a class's body reads before it binds it, 0 for any other name."""
+        scope = self.builder.scopes[self.scope]
+        if scope.kind != "class" or name in scope.bound:
+            return 0
+        return OUTSIDE if hasattr(builtins, name) else AROUND
 
     def path(self, node: Node | None) -> str:
         """Return the path that *node* spells, such as ``self.x`` or ``d["a"]``, or "" if it is none."""
@@ -94,7 +106,7 @@ class Expressions(ABC):
 
     def _identifier(self, node: Node) -> int:
         name = self.text(node)
-        self.builder.use(self.scope, name, node.start_point.row + 1)
+        self.note_use(name, node)
         return self.named(name)
 
     def _attribute(self, node: Node) -> int:

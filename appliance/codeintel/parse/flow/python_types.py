@@ -61,7 +61,7 @@ class Types(Calls):
                 self.read(at)
             elif at.type == "string" and (match := _QUOTED.fullmatch(self.text(at))):
                 for name in match[1].split("|"):
-                    self.builder.use(self.scope, name.strip().partition(".")[0], at.start_point.row + 1)
+                    self.note_use(name.strip().partition(".")[0], at)
             else:
                 waiting += at.named_children
 

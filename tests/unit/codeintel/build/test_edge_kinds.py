@@ -38,6 +38,13 @@ def gross(price: Price) -> list[Base]:
 
 def dumps(value: Decimal):
     return value
+
+class Table:
+    def rows(self) -> dict[str, "dict"]:
+        return {}
+    def dict(self) -> dict:
+        return dict()
+    either = dict
 """,
     "shop/cart.py": """\
 from shop import Cost, RATE as FACTOR
@@ -122,6 +129,7 @@ PYTHON_EDGES = {
     "references 21 shop/prices.py:Price.total -> shop/prices.py:Price",
     "references 23 shop/prices.py -> shop/prices.py:Base",
     "references 23 shop/prices.py -> shop/prices.py:Price",
+    "references 34 shop/prices.py:Table -> shop/prices.py:Table.dict",
     "imports 1 tests/test_cart.py -> shop/cart.py:catch",
     "tests 1 tests/test_cart.py -> shop/cart.py",
     "imports 1 tests/test_cart.py -> shop/cart.py",

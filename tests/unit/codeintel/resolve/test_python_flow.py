@@ -258,6 +258,22 @@ B()
 """,
         "m -> m.B, m.B.run -> m.A.work",
     ),
+    "a class that reads a builtin before it has a method of that name": (
+        "class C:\n    a = str(1)\n    def dict(self): pass\n    def str(self): pass\n    b = dict(1)",
+        "m.C -> m.C.dict",
+    ),
+    "a class that reads a name around it before it has that name": (
+        "class C:\n    a = f()\n    def f(self): pass\n    b = f(1)",
+        "m.C -> m.f, m.C -> m.C.f",
+    ),
+    "a class that reads a name of its own that nothing around has": (
+        "class C:\n    def h(self) -> D: return D\n    def i(self, d: D): d.j()\n    class D:\n        def j(self): pass",
+        "m.C.i -> m.C.D.j",
+    ),
+    "a class within a class reads nothing of that": (
+        "class C:\n    def f(self): pass\n    class D:\n        a = f()\n        def f(self): pass",
+        "m.C.D -> m.f",
+    ),
     "__class__": ("class C:\n    def copy(self): return self.__class__()", "m.C.copy -> m.C"),
     "what stands outside stays outside": ("import close\nclass C:\n    def close(self): pass\nclose.open().close()", ""),
     "a builtin is no method of that name": ("class C:\n    def append(self): pass\n[].append(1)\n''.append()", ""),
