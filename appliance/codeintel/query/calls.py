@@ -133,6 +133,8 @@ def _shortfalls(generation: Generation, info: GraphInfo) -> list[str]:
     if count := generation.info.problems:
         named = ", ".join(map(display, generation.problems(limit=_MOST_NAMED)))
         said.append(f"{several(count, 'file')} could not be followed, their syntax cannot be used: {named}{_more(count)}.")
+    if not info.changed and (count := info.skipped and info.skipped - _unusable(generation)) > 0:
+        said.append(f"{several(count, 'file')} could not be followed: their parser was stopped, or they were gone.")
     if count := generation.info.left_out.get("unreadable", 0):
         named = ", ".join(display(each.path) for each in generation.left_out(reason="unreadable", limit=_MOST_NAMED))
         said.append(f"{several(count, 'file')} could not be read: {named}{_more(count)}.")
@@ -145,6 +147,13 @@ def _shortfalls(generation: Generation, info: GraphInfo) -> list[str]:
     if not info.settled:
         said.append("there was more to learn when its graph was made: calls may be missing.")
     return said
+
+
+def _unusable(generation: Generation) -> int:
+    """Return of how many files, in languages that are followed, the syntax could not be used."""
+    files = generation.files
+    languages = (files.languages[files.by_path[path]] for path in generation.problems(limit=generation.info.problems))
+    return sum(language in FOLLOWED for language in languages)
 
 
 def _more(count: int) -> str:

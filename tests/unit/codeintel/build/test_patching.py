@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query.calls import unfollowed
 from appliance.codeintel.registry import Repo
+from appliance.codeintel.store.flows import FlowStore
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.layers import PATCH_NAME
 from appliance.errors import StoreCorrupt
@@ -242,6 +244,24 @@ def test_the_graph_goes_on_for_files_that_did_not_change_and_says_how_many_did(
     assert generation.graph is not None
     assert generation.graph.info.changed == 0
     assert edges(generation) == edges(whole(bench, repo, source.parent / "whole", graph=True))
+
+
+def test_a_file_whose_parser_was_stopped_is_said_not_to_be_followed(
+    bench: IndexBench, repo: Repo, source: Path, graphs: GraphBuilder
+) -> None:
+    """Who calls something would else be told without the calls in that file, as if there were none."""
+    graphs.build(repo.id, progress=silent, check=go_on)
+    assert unfollowed(bench.generation(repo)) == []
+    unusable = "x = " + "(" * 5000 + ")" * 5000 + "\n"
+    commit(source, {"pkg/slow.py": "from pkg import m1\nm1.run_1(0)\n", "pkg/deep.py": unusable, "deep.json": unusable})
+    bench.index(repo)
+    blob = git(source, "rev-parse", "HEAD:pkg/slow.py").decode().strip()
+    with closing(FlowStore(bench.paths.project(repo.project).db)) as flows:
+        flows.put([((blob, "python"), b"")])  # what a stopped parser leaves
+    graphs.build(repo.id, progress=silent, check=go_on)
+    said = " ".join(unfollowed(bench.generation(repo)))
+    assert "their syntax cannot be used: " in said
+    assert "1 file could not be followed: their parser was stopped, or they were gone." in said
 
 
 def test_a_worn_generation_is_built_anew_aside_and_what_changed_meanwhile_goes_over_it(
