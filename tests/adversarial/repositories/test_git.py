@@ -43,6 +43,7 @@ def test_nothing_that_a_repository_configures_is_run(tmp_path: Path, source_at: 
     repo = make_repo(tmp_path, {"a.py": "x = 1\n", ".gitattributes": "* filter=evil diff=evil text eol=crlf ident\n"})
     settings = {
         "filter.evil.smudge": trap, "filter.evil.clean": trap, "filter.evil.process": trap, "diff.evil.textconv": trap,
+        "filter.evil.required": "true", "diff.evil.command": trap, "core.untrackedCache": "true",
         "diff.external": trap, "core.fsmonitor": trap, "core.sshCommand": trap, "core.pager": trap, "core.editor": trap,
         "core.alternateRefsCommand": trap, "core.hooksPath": tmp_path, "alias.cat-file": f"!{trap}",
         "alias.ls-tree": f"!{trap}",
@@ -60,6 +61,8 @@ def test_nothing_that_a_repository_configures_is_run(tmp_path: Path, source_at: 
             (folder / hook).symlink_to(trap)
     source = source_at(repo)
     assert read_all(source)["a.py"] == b"x = 1\n"
+    (repo / "a.py").write_text("x = 2, in the work tree\n")
+    assert source.dirty(branch="main") is True
     blob = next(iter(source.entries(source.snapshot(None)))).blob
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(NotFound):
