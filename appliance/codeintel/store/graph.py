@@ -28,8 +28,8 @@ GRAPH_RECIPE: Final = f"18/{FLOW_VERSION}"  # another format, or another solver,
 class GraphInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a graph holds. Counts are of calls by place and target; ``kinds`` counts the edges of every kind.
 
-    ``skipped`` counts the files of a language that is followed that were not: their syntax could not be used, their parser was
-    stopped, or they were gone. ``cut`` counts those that were followed in part only.
+    ``skipped`` counts the files of languages that are followed that were not: their syntax could not be used, their parser
+    was stopped, or they were gone. ``cut`` counts those that were followed in part only.
     """
 
     recipe: str
