@@ -71,7 +71,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser, source: 
             expect(seen.page.locator("[data-slot=line]")).to_have_text("Live")
             site.awake()
             expect(seen.page.locator(".facts")).to_be_visible(timeout=60_000)
-            expect(seen.page.get_by_role("region", name="Progress")).to_have_count(0)
+            expect(seen.page.get_by_role("region", name="Progress")).to_have_count(0, timeout=60_000)
         yield site
 
 

@@ -151,7 +151,7 @@ def test_a_damaged_index_ends_no_worker_and_is_asked_for_again(services: Service
     ]
     with serving(services) as client:
         shown = {each["id"]: each for each in client.get("/api/v1/repos").json()}
-    assert (shown[ill]["index"], shown[ill]["error"], shown[repo]["error"]) == (None, "store_corrupt", "")
+    assert (shown[ill]["error"], shown[repo]["error"]) == ("store_corrupt", "")
     assert "Index" in shown[ill]["remedy"]
     run(services, "index")
     assert services.generations.published(ill).info.files == 1
