@@ -18,7 +18,7 @@ def weighted(postings: Postings) -> tuple[list[str], Floats, csr_matrix]:
     """
     words, holding = postings.vocabulary()
     count = len(postings.lengths)
-    kept = np.flatnonzero((holding >= 2) & ((holding <= _MOST_SHARE * count) | (count < _FEW)))
+    kept = np.flatnonzero((holding <= _MOST_SHARE * count) | (count < _FEW))
     kept = np.sort(kept[np.argsort(-holding[kept], kind="stable")[:_MOST_WORDS]])  # of equally rare ones the first
     vocabulary = [words[place] for place in kept.tolist()]
     idf = np.log((1 + count) / (1 + holding[kept].astype(np.float32))) + 1

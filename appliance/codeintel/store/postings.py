@@ -4,10 +4,12 @@ A segment is a file of arrays that is written once and mapped. Its words are in 
 times that it stands in each, and where it was asked for the distances from one place to the next.
 """
 
+import heapq
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import groupby, pairwise, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -23,6 +25,7 @@ Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.integer]
 
 FAR: Final = 255  # stands for a distance of as much or more, which is kept beside
+_OFTEN: Final = 2  # documents
 _REMEMBERED: Final = 2_048  # words whose places are known without looking again
 _PLACES: Final = 32  # bits of a place within a document, below the document's number
 _REMEDY: Final = "Index the repository again."
@@ -105,15 +108,13 @@ class Postings:
         return np.concatenate([each.holding([word.encode() for word in phrase]) for each in self._segments])
 
     def vocabulary(self) -> tuple[list[str], Ids]:
-        """Return every word, in order, and in how many documents each stands."""
-        if len(self._segments) == 1:
-            return self._segments[0].words(), self._segments[0].counts()
-        holding = dict[str, int]()
-        for each in self._segments:
-            for word, count in zip(each.words(), each.counts().tolist(), strict=True):
-                holding[word] = holding.get(word, 0) + count
-        words = sorted(holding)
-        return words, np.fromiter(map(holding.__getitem__, words), np.int64, len(words))
+        """Return the words that stand in two documents or more, in order, and in how many: most stand in one alone."""
+        words, counts = list[str](), list[int]()
+        for word, standing in groupby(heapq.merge(*(each.counted() for each in self._segments)), itemgetter(0)):
+            if (count := sum(each for _, each in standing)) >= _OFTEN:
+                words.append(word)
+                counts.append(count)
+        return words, np.array(counts, dtype=np.int64)
 
     def table(self, words: Sequence[str]) -> csr_matrix:
         """Return how often each of *words*, a column each, stands in each document, a row each."""
@@ -164,12 +165,14 @@ class _Segment:
         place = self._place(word)
         return 0 if place < 0 else self._first[place + 1] - self._first[place]
 
-    def words(self) -> list[str]:
-        text, bounds = bytes(self._text), self._bounds.tolist()
-        if text.isascii():
-            spelt = text.decode()
-            return [spelt[start:end] for start, end in pairwise(bounds)]
-        return [text[start:end].decode() for start, end in pairwise(bounds)]
+    def counted(self) -> Iterator[tuple[str, int]]:
+        """Yield each word, in order, with how many documents it stands in."""
+        for place, word in enumerate(self.words()):
+            yield word, self._first[place + 1] - self._first[place]
+
+    def words(self) -> Iterator[str]:
+        for start, end in pairwise(self._bounds):
+            yield str(self._text[start:end], "utf-8")
 
     def counts(self) -> Ids:
         first = np.array(self._first, dtype=np.int64)
