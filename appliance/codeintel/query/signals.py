@@ -157,12 +157,19 @@ def _meaning(generation: Generation, vector: Floats | None) -> _Meaning | None:
 
 def _dense(generation: Generation, meaning: _Meaning, files: Ids) -> Floats:
     """Return by chunk the cosine with the query's vector: nan outside of *files*, and where a chunk has none."""
-    bounds = generation.files.first_chunk
-    chunks = [np.arange(bounds[file], bounds[file + 1]) for file in np.unique(files)]
-    among = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
+    among, _ = _chunks_of(generation, np.unique(files))
     scores = np.full(len(generation.chunk_file), np.nan, dtype=np.float32)
     scores[among] = meaning.matrix.cosines(meaning.vector, among)
     return scores
+
+
+def _chunks_of(generation: Generation, files: Ids) -> tuple[Ids, Ids]:
+    """Return the chunks of *files*, file after file, and of each the place of its file among *files*."""
+    bounds = generation.files.first_chunk
+    first = bounds[files].astype(np.int64)
+    counts = bounds[files + 1] - first
+    owner = np.repeat(np.arange(len(files)), counts)
+    return np.arange(len(owner)) + (first - (np.cumsum(counts) - counts))[owner], owner
 
 
 def _used(lexical: Ids, latent: Floats | None, dense: Floats | None) -> tuple[Signal, ...]:
@@ -204,12 +211,17 @@ def _file_prior(generation: Generation, dense: Floats | None, files: Ids) -> Flo
     distinct, place = np.unique(files, return_inverse=True)
     priors = np.full(len(distinct), np.nan, dtype=np.float32)
     if dense is not None:
-        bounds = generation.files.first_chunk
-        for n, file in enumerate(distinct):
-            scores = dense[bounds[file] : bounds[file + 1]]
-            best = np.sort(scores[~np.isnan(scores)])[-_TOP_OF_FILE:].tolist()
-            if best:
-                priors[n] = best[-1] + sum(best) / len(best) / 2
+        chunks, owner = _chunks_of(generation, distinct)
+        scores = dense[chunks]
+        known = np.flatnonzero(~np.isnan(scores))
+        known = known[np.lexsort((-scores[known], owner[known]))]
+        scores, owner = scores[known], owner[known]
+        heads = np.flatnonzero(np.diff(owner, prepend=-1))  # the best of each file
+        nth = np.arange(len(owner)) - np.repeat(heads, np.diff(np.append(heads, len(owner))))
+        top = nth < _TOP_OF_FILE
+        sums = np.bincount(owner[top], weights=scores[top], minlength=len(distinct))[owner[heads]]
+        counts = np.bincount(owner[top], minlength=len(distinct))[owner[heads]]
+        priors[owner[heads]] = scores[heads] + sums / counts / 2
     return priors[place]
 
 
