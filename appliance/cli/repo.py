@@ -75,20 +75,24 @@ def add(  # noqa: PLR0913 - one parameter an option
         new |= ({"settings": settings} if (settings := settings_of(given)) else {}) | ({} if checks else {"check": False})
         repo = _added(remote, new)
         waits = waits or embeds
-        if waits and repo.job is not None:
-            job = wait(remote, repo.job, title=repo.name, quiet=as_json)
-            repo = _indexed(remote, job)
-            _wait_behind(remote, repo, "graph", title=f"{repo.name}, calls", quiet=as_json)
-        if embeds:
-            _wait_behind(remote, repo, "embed", title=f"{repo.name}, vectors", quiet=as_json)
         if waits:
-            repo = remote.get(f"repos/{repo.id}", Repo)
+            repo = _waited(remote, repo, embeds=embeds, quiet=as_json)
         if as_json:
             click.echo(msgspec.json.format(remote.raw("GET", f"repos/{repo.id}"), indent=2))
             return
         output.screen().print(summary(repo))
         if waits:
             _print_left_out(remote, repo)
+
+
+def _waited(remote: Remote, repo: Repo, *, embeds: bool, quiet: bool) -> Repo:
+    """Return *repo* as it is once it is indexed, its calls are followed and, if *embeds*, its vectors are there."""
+    if repo.job is not None:
+        repo = _indexed(remote, wait(remote, repo.job, title=repo.name, quiet=quiet))
+        _wait_behind(remote, repo, "graph", title=f"{repo.name}, calls", quiet=quiet)
+    if embeds:
+        _wait_behind(remote, repo, "embed", title=f"{repo.name}, vectors", quiet=quiet)
+    return remote.get(f"repos/{repo.id}", Repo)
 
 
 @command.command("list")
