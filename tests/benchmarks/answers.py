@@ -83,7 +83,7 @@ def measure(repositories: Sequence[Path]) -> list[Figure]:
             data.mkdir()
             indexed = Indexed(data)
             stack.callback(indexed.close)
-            indexed.add(_snapshot(source, folder / f"repo{number}"), name="asked", embedder=engines.embed)
+            indexed.graph(indexed.add(_snapshot(source, folder / f"repo{number}"), name="asked", embedder=engines.embed))
             if number == 0:
                 figures += _recall(indexed, labelled, engines)
             questions = [each.question for each in labelled] if number == 0 else list(_PLAIN)

@@ -48,7 +48,7 @@ class Weights:
     example: float = 0.7
     doc: float = 0.6
     foreign: float = 0.5  # vendored or generated
-    called: float = 0.15  # of the score of one of the best candidates, for what it calls
+    called: float = 0.05  # of the score of one of the best candidates, for what it calls; more keeps answering lines out
 
 
 DEFAULT = Weights()
