@@ -71,6 +71,7 @@ def test_one_kind_never_waits_for_another(queue: JobQueue) -> None:
         release.wait(20)
 
     with working(queue, {"embed": embed_slowly, "index": lambda _: None}):
+        until(queue, embed.id, lambda job: job.state == "running")
         until(queue, index.id, lambda job: job.ended)
         assert queue.get(embed.id).state == "running"
         release.set()
