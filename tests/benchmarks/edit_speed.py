@@ -22,6 +22,7 @@ from tests.benchmarks.corpus import many_files
 from tests.benchmarks.report import Figure
 from tests.support.indexed import WordEmbedder
 from tests.support.indexing import IndexBench, go_on, silent
+from tests.support.ranked import best_chunks
 
 _FILES = 10_000
 _EDITS = 60
@@ -118,7 +119,7 @@ def _timed(
         start, processor = time.perf_counter(), time.process_time()
         changed = None if hint is None else hint(number)
         bench.indexer.index(repo.id, progress=silent, check=go_on, hint=changed)
-        ids, _ = bench.generation(repo).lexical.chunks(query_tokens(word)[-1:], 10)
+        ids, _ = best_chunks(bench.generation(repo).lexical, query_tokens(word)[-1:], 10)
         found.append((time.perf_counter() - start, time.process_time() - processor))
         if len(ids) != 1:
             raise SystemExit(f"The edit {word!r} is found {len(ids)} times.")

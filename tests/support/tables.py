@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from appliance.codeintel.store.generation import Generation, GenerationInfo
+from tests.support.ranked import best_chunks, best_files
 
 Table = dict[str, object]
 
@@ -49,7 +50,9 @@ def tables(generation: Generation, words: Iterable[str]) -> Table:
         "chunks": chunks,
         "left out": sorted((item.path, item.reason, item.detail) for item in generation.left_out(limit=10_000)),
         "chunks of words": {word: _chunk_hits(generation, word) for word in words},
-        "files of words": {word: {files.paths[n] for n in generation.lexical.files([word], 10_000)[0]} for word in words},
+        "files of words": {
+            word: {files.paths[n] for n in best_files(generation.lexical, [word], 10_000)[0]} for word in words
+        },
         "named": {word: [(row.path, row.qualname) for row in symbols.named(word)] for word in words},
     }
 
@@ -95,7 +98,7 @@ def _chunks(generation: Generation, number: int) -> list[tuple[object, ...]]:
 
 
 def _chunk_hits(generation: Generation, word: str) -> set[tuple[str, int]]:
-    ids, scores = generation.lexical.chunks([word], 10_000)
+    ids, scores = best_chunks(generation.lexical, [word], 10_000)
     assert (np.diff(scores) <= 0).all()
     return {(generation.files.paths[generation.chunk_file[chunk]], int(generation.chunk_start[chunk])) for chunk in ids}
 

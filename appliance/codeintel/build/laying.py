@@ -22,7 +22,7 @@ from appliance.codeintel.build.changes import Changes
 from appliance.codeintel.build.counts import Counts
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.facts import texts as texts_of
-from appliance.codeintel.store.added import Posting, add_postings, postings
+from appliance.codeintel.store.added import NAMES, PATH, WORDS, Posting, add_postings, postings
 from appliance.codeintel.store.generation import Generation, GenerationInfo
 from appliance.codeintel.store.latent import LatentSpace
 from appliance.codeintel.store.layers import PATCH_NAME
@@ -116,9 +116,9 @@ def _add(
 def _postings(db: sqlite3.Connection, file: FileWords, texts: Sequence[str]) -> Iterator[Posting]:
     """Yield what stands in a *file* and in its chunks, of such *texts*, and note how long each field is."""
     chunks = range(file.first_chunk, file.first_chunk + len(texts))
-    fields = [(0, chunk, text.split()) for chunk, text in zip(chunks, texts, strict=True)]
-    fields += [(1, chunk, names.split()) for chunk, names in zip(chunks, texts_of(file.names, file.table), strict=True)]
-    fields.append((2, file.file, " ".join(file.path).split()))
+    fields = [(WORDS, chunk, text.split()) for chunk, text in zip(chunks, texts, strict=True)]
+    fields += [(NAMES, chunk, names.split()) for chunk, names in zip(chunks, texts_of(file.names, file.table), strict=True)]
+    fields.append((PATH, file.file, " ".join(file.path).split()))
     lengths = [(field, number, len(tokens)) for field, number, tokens in fields]
     db.executemany("INSERT INTO lengths VALUES (?, ?, ?)", lengths)
     for field, number, tokens in fields:

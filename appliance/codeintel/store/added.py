@@ -13,6 +13,8 @@ import numpy as np
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.store.postings import Floats, Found, Ids, Lists
 
+WORDS, NAMES, PATH = range(3)
+"""The fields: what stands in a chunk, the names of a chunk, the path of a file."""
 Posting = tuple[int, str, int, int]
 """Field, token, document, times: a row of the table, in the order of its key."""
 

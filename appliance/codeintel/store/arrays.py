@@ -4,7 +4,7 @@ import mmap
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, BinaryIO, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from appliance.errors import StoreCorrupt
 
 Array = npt.NDArray[np.generic]
+_T = TypeVar("_T")
 
 _ALIGNED: Final = 8
 _LENGTH: Final = struct.Struct("<Q")
@@ -41,21 +42,38 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
             file.write(bytes(-file.tell() % _ALIGNED))
             table[name] = _Place(array.dtype.str, file.tell(), len(array))
             file.write(np.ascontiguousarray(array).data)
-        packed = msgspec.msgpack.encode(table)
-        file.write(packed)
-        file.write(_LENGTH.pack(len(packed)))
+        end_with(file, table)
+
+
+def end_with(file: BinaryIO, table: object) -> None:
+    """Write *table*, and how long it is, as the end of *file*."""
+    packed = msgspec.msgpack.encode(table)
+    file.write(packed)
+    file.write(_LENGTH.pack(len(packed)))
+
+
+def mapped(path: Path, decoder: msgspec.msgpack.Decoder[_T]) -> tuple[_T, mmap.mmap]:
+    """Return the table that the file at *path* ends with, and the file; raise `StoreCorrupt`."""
+    try:
+        with path.open("rb") as file:
+            held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        (length,) = _LENGTH.unpack(held[-_LENGTH.size :])
+        return decoder.decode(held[-_LENGTH.size - length : -_LENGTH.size]), held
+    except (OSError, ValueError, struct.error, msgspec.DecodeError) as exc:
+        raise _unreadable(path) from exc
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Return what `write_arrays` wrote, mapped and read-only; raise `StoreCorrupt`."""
+    table, held = mapped(path, _TABLE)
     try:
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        (length,) = _LENGTH.unpack(mapped[-_LENGTH.size :])
-        table = _TABLE.decode(mapped[-_LENGTH.size - length : -_LENGTH.size])
         return {
-            name: np.frombuffer(mapped, dtype=np.dtype(place.kind), count=place.count, offset=place.start)
+            name: np.frombuffer(held, dtype=np.dtype(place.kind), count=place.count, offset=place.start)
             for name, place in table.items()
         }
-    except (OSError, ValueError, TypeError, struct.error, msgspec.DecodeError) as exc:
-        raise StoreCorrupt(f"The file {path} cannot be read.", remedy="Index the repository again.", path=str(path)) from exc
+    except (ValueError, TypeError) as exc:
+        raise _unreadable(path) from exc
+
+
+def _unreadable(path: Path) -> StoreCorrupt:
+    return StoreCorrupt(f"The file {path} cannot be read.", remedy="Index the repository again.", path=str(path))

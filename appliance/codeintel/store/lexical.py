@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.facts import Spelt, places
-from appliance.codeintel.store.added import Added
+from appliance.codeintel.store.added import NAMES, PATH, WORDS, Added
 from appliance.codeintel.store.inverting import Inverter
 from appliance.codeintel.store.postings import Floats, Found, Ids, Lists, Postings
 from appliance.errors import StoreCorrupt
@@ -106,7 +106,7 @@ class LexicalIndex:
         """
         fields = {
             name: Added(self._fields[name], db, number, documents=len(files if name == _PATH else chunks))
-            for number, name in enumerate(_FIELDS)
+            for name, number in zip(_FIELDS, (WORDS, NAMES, PATH), strict=True)
         }
         return LexicalIndex(fields, of_file, (chunks, files))
 
@@ -131,14 +131,6 @@ class LexicalIndex:
         """Return the chunks, in order, in each of which every one of *phrases* stands as it is."""
         ids = functools.reduce(np.intersect1d, map(self._fields[_WORDS].holding, phrases))
         return ids if self._living is None else ids[self._living[0][ids]]
-
-    def chunks(self, tokens: Sequence[str], limit: int) -> tuple[Ids, Floats]:
-        """Return the best *limit* chunks for *tokens*, best first, and their scores."""
-        return _best(self.scored(tokens).chunks, limit)
-
-    def files(self, tokens: Sequence[str], limit: int) -> tuple[Ids, Floats]:
-        """Return the best *limit* files for *tokens*, best first, and their scores."""
-        return _best(self.scored(tokens).files, limit)
 
     def rarity(self, tokens: Sequence[str]) -> Floats:
         """Return for each token its inverse document frequency over the chunks, 0 for one that stands nowhere."""
@@ -212,9 +204,3 @@ def _sums(values: Ids, counts: Ids) -> Ids:
 
 def _rarity(counts: Ids, every: int) -> npt.NDArray[np.float64]:
     return np.log1p((every - counts + 0.5) / (counts + 0.5))
-
-
-def _best(scores: Floats, limit: int) -> tuple[Ids, Floats]:
-    there = np.flatnonzero(scores)
-    order = there[np.argsort(-scores[there], kind="stable")][: max(0, limit)]
-    return order, scores[order]

@@ -4,8 +4,6 @@ A blob's text is kept once, whichever paths it stands at. A file of texts never 
 later state has are written to a file of their own, and both are read together.
 """
 
-import mmap
-import struct
 import threading
 import zlib
 from bisect import bisect_left, bisect_right
@@ -20,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from appliance.codeintel.needs import Check
+from appliance.codeintel.store.arrays import end_with, mapped
 from appliance.codeintel.store.trigrams import MOST_BLOCKS, Blocks, Need, TrigramBuilder, Trigrams
 from appliance.errors import StoreCorrupt
 from appliance.ids import BlobId
@@ -33,7 +32,6 @@ _BLOCK: Final = 32_768  # bytes of text: smaller blocks tell more apart, larger 
 _LEVEL: Final = 3
 _HELD: Final = 2_048  # blocks that stay unpacked: 64 MB, which is the text of over a million lines
 _CHECK_EVERY: Final = 256  # texts
-_LENGTH: Final = struct.Struct("<Q")
 _ALIGNED: Final = 8
 _REMEDY: Final = "Index the repository again."
 
@@ -68,7 +66,7 @@ def text_file(folder: Path) -> Path:
 
 def held_texts(path: Path) -> tuple[str, ...]:
     """Return the blobs whose texts the file at *path* has; raise `StoreCorrupt`."""
-    return _read_table(path)[0].blobs
+    return mapped(path, _TABLE)[0].blobs
 
 
 def write_text(path: Path, texts: Iterable[tuple[BlobId, str]], *, check: Check) -> int:
@@ -156,7 +154,7 @@ class _Part:
     """What one file holds."""
 
     def __init__(self, path: Path, unpacked: Unpacked) -> None:
-        table, self._mapped = _read_table(path)
+        table, self._mapped = mapped(path, _TABLE)
         self.blobs = table.blobs
         self._path = path
         self._unpacked = unpacked
@@ -228,16 +226,6 @@ class _Part:
         return block
 
 
-def _read_table(path: Path) -> tuple[_Table, mmap.mmap]:
-    try:
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        (length,) = _LENGTH.unpack(mapped[-_LENGTH.size :])
-        return _TABLE.decode(mapped[-_LENGTH.size - length : -_LENGTH.size]), mapped
-    except (OSError, ValueError, struct.error, msgspec.DecodeError) as exc:
-        raise StoreCorrupt(f"The text in {path} cannot be read.", remedy=_REMEDY, path=str(path)) from exc
-
-
 class _Writer:
     """Cuts texts into blocks, at the ends of lines."""
 
@@ -271,13 +259,10 @@ class _Writer:
         places = [self._placed(arrays) for arrays in self._built]
         numbers = (np.array(each, dtype=np.int64).tobytes() for each in (self._texts, self._blocks, self._at, self._before))
         texts, blocks, packed, before = numbers
-        table = msgspec.msgpack.encode(
-            _Table(
-                blobs=tuple(self._blobs), texts=texts, blocks=blocks, packed=packed, before=before, trigrams=tuple(places)
-            )
+        table = _Table(
+            blobs=tuple(self._blobs), texts=texts, blocks=blocks, packed=packed, before=before, trigrams=tuple(places)
         )
-        self._file.write(table)
-        self._file.write(_LENGTH.pack(len(table)))
+        end_with(self._file, table)
 
     def _placed(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, tuple[int, int]]:
         """Write *arrays*, each where its numbers are aligned, and return where they are."""

@@ -10,6 +10,7 @@ import pytest
 from appliance.errors import DiskFull
 from tests.support.embedders import FakeEmbedder
 from tests.support.indexing import IndexBench
+from tests.support.ranked import best_chunks
 from tests.support.repos import commit, make_repo
 
 _SIZE = 48 << 20
@@ -56,7 +57,7 @@ def test_an_index_on_a_full_disk_ends_as_such_and_the_former_one_answers(
         bench.index(repo)
     generation = bench.generation(repo)
     assert generation.info == former
-    assert len(generation.lexical.chunks(["word3x7"], 5)[0]) == 1
+    assert len(best_chunks(generation.lexical, ["word3x7"], 5)[0]) == 1
     assert bench.folders(repo) == {former.id}
     ballast.unlink()
     assert bench.index(repo).files == 120

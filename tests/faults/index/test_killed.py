@@ -17,6 +17,7 @@ from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.registry import Repo
 from appliance.errors import HostUnfit
 from tests.support.indexing import IndexBench, Recorder
+from tests.support.ranked import best_chunks
 from tests.support.repos import commit, git, make_repo
 from tests.support.tables import tables
 from tests.support.whole import whole
@@ -93,7 +94,7 @@ class Reader:
             try:
                 generation = self._bench.generation(self._repo)
                 files = generation.files
-                ids, _ = generation.lexical.chunks(query_tokens("value"), 10)
+                ids, _ = best_chunks(generation.lexical, query_tokens("value"), 10)
                 assert len(ids) == 10
                 assert all(files.alive[generation.chunk_file[i]] for i in ids)
                 self.seen.add(frozenset((path, files.blobs[number]) for path, number in files.by_path.items()))

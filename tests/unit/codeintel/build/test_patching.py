@@ -21,6 +21,7 @@ from appliance.errors import StoreCorrupt
 from tests.support.embedders import FakeEmbedder
 from tests.support.held import Held
 from tests.support.indexing import IndexBench, Recorder, go_on, silent
+from tests.support.ranked import best_chunks
 from tests.support.repos import commit, forge, git, make_repo
 from tests.support.tables import edges, tables, with_vector
 from tests.support.whole import publish_whole, whole
@@ -101,7 +102,7 @@ def test_what_a_published_generation_rests_on_is_never_removed(bench: IndexBench
             Generation(bench.generation(repo).folder, bench.generation(repo).info), WORDS
         )
     assert not first.exists()
-    assert {token for token in ("run", "job") if len(bench.generation(repo).lexical.chunks([token], 50)[0]) == 19} == {
+    assert {token for token in ("run", "job") if len(best_chunks(bench.generation(repo).lexical, [token], 50)[0]) == 19} == {
         "run",
         "job",
     }

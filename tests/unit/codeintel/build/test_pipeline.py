@@ -11,6 +11,7 @@ import pytest
 from appliance.config import Index
 from appliance.errors import Cancelled, Conflict, MalformedContent, NotFound
 from tests.support.indexing import IndexBench, Recorder
+from tests.support.ranked import best_chunks
 from tests.support.repos import commit, explode, git, make_repo, put_object
 
 CODE: dict[str, bytes | str | None] = {
@@ -61,7 +62,7 @@ def test_definitions_are_found_and_words_are_searched(bench: IndexBench, tmp_pat
     (stream,) = generation.symbols.qualified("Client.stream")
     assert (stream.path, stream.start_line, stream.end_line) == ("client.py", 2, 3)
     assert [row.path for row in generation.symbols.named("Retry")] == ["lib/retry.go"]
-    ids, _ = generation.lexical.chunks(["download"], 5)
+    ids, _ = best_chunks(generation.lexical, ["download"], 5)
     assert [generation.files.paths[generation.chunk_file[i]] for i in ids] == ["README.md"]
 
 

@@ -15,6 +15,7 @@ from appliance.codeintel.store.lexical import FileWords, LexicalIndex, LexicalWr
 from appliance.codeintel.store.postings import Postings
 from appliance.errors import StoreCorrupt
 from tests.support.postings import postings_of
+from tests.support.ranked import best_chunks, best_files
 
 File = tuple[str, list[tuple[str, str]]]  # path, and text and names of each chunk
 
@@ -39,20 +40,20 @@ def test_a_chunk_that_defines_the_word_beats_one_that_uses_it(tmp_path: Path) ->
     index = _index(
         tmp_path, _chunk("call retry here"), _chunk("call retry here", names="retry"), _chunk("something else there")
     )
-    ids, scores = index.chunks(["retri"], 10)
+    ids, scores = best_chunks(index, ["retri"], 10)
     assert ids.tolist() == [1, 0]
     assert scores[0] > scores[1] > 0
 
 
 def test_a_word_of_the_path_counts_for_the_file_and_all_its_chunks(tmp_path: Path) -> None:
     index = _index(tmp_path, _chunk("x y"), ("net/socket.py", [("x y", ""), ("z", "")]))
-    assert index.chunks(["socket"], 10)[0].tolist() == [1, 2]
-    assert index.files(["socket"], 10)[0].tolist() == [1]
+    assert best_chunks(index, ["socket"], 10)[0].tolist() == [1, 2]
+    assert best_files(index, ["socket"], 10)[0].tolist() == [1]
 
 
 def test_a_file_is_found_by_words_of_different_chunks(tmp_path: Path) -> None:
     index = _index(tmp_path, ("a", [("alpha", ""), ("beta", "")]), ("b", [("alpha", ""), ("x", "")]))
-    assert index.files(["alpha", "beta"], 10)[0].tolist() == [0, 1]
+    assert best_files(index, ["alpha", "beta"], 10)[0].tolist() == [0, 1]
 
 
 def test_a_chunk_without_any_of_the_words_scores_nothing(tmp_path: Path) -> None:
@@ -70,12 +71,12 @@ def test_phrases_must_all_stand_as_they_are(tmp_path: Path) -> None:
 
 def test_unknown_words_find_nothing(tmp_path: Path) -> None:
     index = _index(tmp_path, _chunk("alpha"))
-    assert len(index.chunks(["omega"], 10)[0]) == len(index.holding([["omega"]])) == 0
+    assert len(best_chunks(index, ["omega"], 10)[0]) == len(index.holding([["omega"]])) == 0
 
 
 def test_an_index_of_nothing_finds_nothing(tmp_path: Path) -> None:
     index = _index(tmp_path)
-    assert len(index.chunks(["alpha"], 10)[0]) == len(index.holding([["alpha", "beta"]])) == 0
+    assert len(best_chunks(index, ["alpha"], 10)[0]) == len(index.holding([["alpha", "beta"]])) == 0
     assert index.rarity(["alpha"]).tolist() == [0]
 
 
@@ -90,9 +91,9 @@ def test_a_field_keeps_its_own_words_alone(tmp_path: Path) -> None:
 
 def test_a_file_without_chunks_is_found_by_nothing_but_its_path(tmp_path: Path) -> None:
     index = _index(tmp_path, ("empty.py", []), _chunk("alpha", path="b.py"))
-    assert index.chunks(["alpha"], 10)[0].tolist() == [0]
-    assert index.files(["alpha"], 10)[0].tolist() == [1]
-    assert index.files(["empti"], 10)[0].tolist() == [0]
+    assert best_chunks(index, ["alpha"], 10)[0].tolist() == [0]
+    assert best_files(index, ["alpha"], 10)[0].tolist() == [1]
+    assert best_files(index, ["empti"], 10)[0].tolist() == [0]
 
 
 def test_a_rare_word_weighs_more_than_a_common_one(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from appliance.codeintel.store.generation import Generation
 from appliance.errors import StoreCorrupt
 from appliance.ids import RepoId
 from tests.support.generations import facts_of, publish, with_texts
+from tests.support.ranked import best_chunks
 
 REPO = RepoId("repo_a")
 CLIENT = with_texts(
@@ -57,7 +58,7 @@ def test_chunks_know_their_file_lines_and_symbols(store: CodeStore) -> None:
 def test_chunk_numbers_are_those_of_the_lexical_index_and_the_latent_space(store: CodeStore) -> None:
     publish(store, REPO, {f"f{i}.py": facts_of(f"alpha{i} beta{i % 3} gamma") for i in range(20)})
     generation = opened(store)
-    ids, _ = generation.lexical.chunks(["alpha7"], 5)
+    ids, _ = best_chunks(generation.lexical, ["alpha7"], 5)
     assert [generation.files.paths[generation.chunk_file[i]] for i in ids] == ["f7.py"]
     assert generation.lexical.count == generation.info.chunks == 20
     assert generation.latent is None or len(generation.latent.matrix) == 20
@@ -139,7 +140,7 @@ def test_an_open_generation_is_read_by_many_threads_after_its_folder_is_gone(sto
 
     def read() -> None:
         for _ in range(50):
-            words = generation.lexical.chunks(["stream"], 5)[0]
+            words = best_chunks(generation.lexical, ["stream"], 5)[0]
             found.append(len(generation.symbols.named("stream")) + len(words))
 
     threads = [threading.Thread(target=read) for _ in range(4)]
