@@ -1,0 +1,1 @@
+"""The runtime behind agents: state, coordinators, services, tools and missions."""
