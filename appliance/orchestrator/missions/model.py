@@ -1,6 +1,6 @@
 """What a mission is to the doors: its state, its record, and the desk where one is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -117,11 +117,17 @@ class MissionDesk(Protocol):
     def get(self, mission: MissionId) -> Mission:
         """Return *mission* as it stands."""
 
-    def list(self, *, project: str = "", limit: int = 50) -> Sequence[Mission]:
-        """Return missions, newest first."""
+    def list(self, *, project: str = "", limit: int = 50, offset: int = 0) -> Sequence[Mission]:
+        """Return missions, newest first, from *offset* on."""
+
+    def counts(self) -> Mapping[MissionState, int]:
+        """Return how many missions are in each state; one that is not named has none."""
 
     def entries(self, mission: MissionId, *, after: int = 0, limit: int = 500) -> Sequence[Entry]:
         """Return what stands on its record behind entry *after*."""
+
+    def record(self, mission: MissionId) -> Iterator[bytes]:
+        """Yield its record as it is stored: for each entry one line of canonical JSON, with ``prev`` and ``hash``."""
 
     def cancel(self, mission: MissionId, *, by: str) -> Mission:
         """Ask it to stop, at whatever it is; raise `Conflict` if it has ended."""
