@@ -23,6 +23,30 @@ EntryKind = Literal[
     "answer", "ended",  # the whole answer; state, reason, usage
 ]  # fmt: skip
 
+FIELDS: Final[Mapping[EntryKind, tuple[str, ...]]] = {
+    "begun": ("goal", "repos", "model", "digest", "generations", "limits", "version"),
+    "commissioned": ("junior", "objective"),
+    "instructed": ("junior", "message"),
+    "staged": ("junior", "summary", "seconds"),
+    "accepted": ("junior",),
+    "refused": ("junior", "reason"),
+    "asked_model": ("messages", "parameters"),
+    "model_said": ("text", "finish", "prompt_tokens", "completion_tokens", "seconds"),
+    "called_tool": ("tool", "arguments"),
+    "tool_gave": ("tool", "text", "data", "evidence", "error", "seconds"),  # error: "" where there is none
+    "asked_approval": ("approval", "tool", "arguments", "reason"),
+    "approval": ("approval", "decision", "by", "reason"),  # decision: approved or rejected
+    "evidence": ("n", "repo_name", "path", "start_line", "end_line"),
+    "sentence": ("text", "cites"),
+    "struck": ("text", "reason"),
+    "paused": ("reason",),
+    "resumed": ("instruction", "by"),
+    "interrupted": ("reason",),
+    "answer": ("answer",),
+    "ended": ("state", "reason", "usage"),
+}
+"""What the data of each kind of entry has at least: the doors tell of steps by these names."""
+
 
 @dataclass(frozen=True, slots=True)
 class MissionLimits:
