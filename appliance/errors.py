@@ -7,10 +7,15 @@ ApplianceError
 │   ├── Conflict
 │   │   └── Stale
 │   └── LimitExceeded
-│       └── PromptTooLong
+│       ├── PromptTooLong
+│       └── BudgetExhausted
 ├── AccessError            who is asking, and may they
 │   ├── Unauthenticated
 │   └── Forbidden
+│       ├── NotGranted
+│       ├── Blocked
+│       ├── ApprovalRequired
+│       └── ApprovalRejected
 ├── ContentError           foreign content is refused; the job goes on
 │   ├── UnsafePath
 │   └── MalformedContent
@@ -37,6 +42,7 @@ ApplianceError
 │   ├── CertificateUnknown
 │   └── Unsupported
 ├── HostUnfit              this machine or its configuration cannot carry what was asked
+├── ToolFailed             a tool broke in a way that it has no error for
 └── StorageFault           the disk, not the request
     ├── DiskFull
     └── StoreCorrupt
@@ -111,6 +117,12 @@ class PromptTooLong(LimitExceeded):
     code = "prompt_too_long"
 
 
+class BudgetExhausted(LimitExceeded):
+    """A run has used what it was given of something; the context holds ``limit`` and ``what``."""
+
+    code = "budget_exhausted"
+
+
 class AccessError(ApplianceError):
     """Who is asking, and may they."""
 
@@ -127,6 +139,30 @@ class Forbidden(AccessError):
     """Somebody that we know may not do this."""
 
     code = "forbidden"
+
+
+class NotGranted(Forbidden):
+    """A run asked for a tool, an effect or a repository that it was not given."""
+
+    code = "not_granted"
+
+
+class Blocked(Forbidden):
+    """A safety rule does not let this call be made."""
+
+    code = "blocked"
+
+
+class ApprovalRequired(Forbidden):
+    """A person must say yes first, and has not been heard yet; the context holds ``approval``, its id."""
+
+    code = "approval_required"
+
+
+class ApprovalRejected(Forbidden):
+    """A person said no, or nobody said anything in time; the context holds ``approval``, its id."""
+
+    code = "approval_rejected"
 
 
 class ContentError(ApplianceError):
@@ -285,6 +321,12 @@ class HostUnfit(ApplianceError):
     """This machine or its configuration cannot carry what was asked; the remedy says what would."""
 
     code = "host_unfit"
+
+
+class ToolFailed(ApplianceError):
+    """A tool broke in a way that it has no error for, or gave what is no output of a tool."""
+
+    code = "tool_failed"
 
 
 class StorageFault(ApplianceError):

@@ -1,0 +1,24 @@
+"""The tables of the orchestrator in ``global.db``, in the order in which they came."""
+
+from typing import Final
+
+_APPROVALS: Final = """
+CREATE TABLE IF NOT EXISTS approvals (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  run TEXT NOT NULL,
+  what TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  arguments TEXT NOT NULL,
+  why TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'used')),
+  asked_at REAL NOT NULL,
+  expires_at REAL NOT NULL,
+  decided_at REAL,
+  decided_by TEXT NOT NULL DEFAULT '',
+  note TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS approvals_by_run ON approvals (run, digest);
+CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (expires_at) WHERE state = 'pending';
+"""
+MIGRATIONS: Final = (_APPROVALS,)
