@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from appliance.errors import InvalidInput
@@ -93,6 +93,21 @@ class Log(Section):
     format: Literal["json", "text"] = Field("json", description="`json` lines, or `text` for terminals.")
 
 
+class Plugins(Section):
+    """Code of others that runs in the appliance."""
+
+    enabled: tuple[str, ...] = Field(
+        (), description="Names of plugins to load, in this order; one that is installed and not named here never runs."
+    )
+    folder: Path | None = Field(None, description="A directory that plugins are installed in, beside Python's own.")
+
+    @field_validator("enabled", mode="before")
+    @classmethod
+    def _between_commas(cls, value: object) -> object:
+        """Read what the environment says: it has no lists."""
+        return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
 class Declared(Section):
     """A repository that is kept because the settings say so: a table `[[repositories]]`."""
 
@@ -147,6 +162,7 @@ class Settings(BaseSettings):
     embed: Embed = Embed()
     index: Index = Index()
     log: Log = Log()
+    plugins: Plugins = Plugins()
 
     @classmethod
     def settings_customise_sources(

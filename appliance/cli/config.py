@@ -69,6 +69,8 @@ def shown(loaded: Loaded, *, given: Mapping[str, object] | None = None, faults: 
 
 
 def _plain(value: object) -> str | int | float | bool | None:
+    if isinstance(value, tuple):
+        value = ", ".join(map(str, value))
     return value if value is None or isinstance(value, bool | int | float) else display(str(value))
 
 

@@ -87,3 +87,9 @@ def test_data_lives_with_the_user_where_the_system_has_no_place() -> None:
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="frozen"):
         load(tmp_path).settings.web.port = 1  # type: ignore[misc]
+
+
+def test_no_plugin_is_enabled_unless_the_settings_name_it(tmp_path: Path) -> None:
+    named = load(tmp_path, file="[plugins]\nenabled = ['glossary', 'team']").settings.plugins.enabled
+    by_environment = load(tmp_path, env={"SKELLIG_PLUGINS__ENABLED": "glossary, team"}).settings.plugins.enabled
+    assert (load(tmp_path).settings.plugins.enabled, named, by_environment) == ((), ("glossary", "team"), named)

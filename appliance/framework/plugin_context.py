@@ -1,0 +1,145 @@
+"""What one plugin adds, checked piece by piece and held apart until all of it is good."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from appliance.base.paths import display
+from appliance.contracts.agents import AgentDefinition
+from appliance.contracts.languages import LanguageDefinition
+from appliance.contracts.plugin import Manifest
+from appliance.contracts.safety import SafetyRule
+from appliance.contracts.tools import Tool, ToolSpec
+from appliance.contracts.workflows import WorkflowDefinition
+from appliance.errors import Conflict, InvalidInput
+
+PERMISSIONS: Final = ("read", "run", "write")
+LONGEST_SKILL: Final = 4_000  # characters
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The names that are there already."""
+
+    tools: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    workflows: frozenset[str] = frozenset()
+    rules: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Added:
+    """What a plugin added, by name."""
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    agents: dict[str, AgentDefinition] = field(default_factory=dict)
+    workflows: dict[str, WorkflowDefinition] = field(default_factory=dict)
+    rules: dict[str, SafetyRule] = field(default_factory=dict)
+
+
+class Registering:
+    """The context that a plugin is handed; satisfies `PluginContext`. *validate* raises for a workflow that is none.
+
+    After `close` it takes nothing more: a plugin that kept it, or came too late, is refused.
+    """
+
+    def __init__(self, manifest: Manifest, *, taken: Taken, validate: Callable[[str], object]) -> None:
+        self.added = Added()
+        self._manifest = manifest
+        self._taken = taken
+        self._validate = validate
+        self._open = True
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._open = False
+
+    def finish(self) -> Added:
+        """Return what was added; raise `InvalidInput` where an agent names a tool that is not there."""
+        self.close()
+        known = self._taken.tools | self.added.tools.keys()
+        for agent in self.added.agents.values():
+            for tool in agent.tools:
+                if tool not in known:
+                    raise InvalidInput(f"Its agent {agent.name} names the tool {display(tool)}, which does not exist.")
+        return self.added
+
+    def register_tool(self, tool: Tool) -> None:
+        """Add *tool*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
+        if isinstance(tool, type) or not isinstance(tool, Tool) or not isinstance(tool.spec, ToolSpec):
+            raise InvalidInput("A tool is an object with `spec`, a ToolSpec, and `run`.", remedy="Hand over an instance.")
+        spec = tool.spec
+        if not inspect.iscoroutinefunction(tool.run):
+            raise InvalidInput(f"`run` of the tool {display(str(spec.name))} is not `async def`.")
+        self._claim("tool", spec.name, self._taken.tools | self.added.tools.keys())
+        _check_spec(spec)
+        if spec.effect not in self._manifest.permissions and spec.effect != "read":
+            raise InvalidInput(
+                f"Its tool {spec.name} has the effect {spec.effect!r}, which its manifest does not declare.",
+                remedy=f"Add {spec.effect!r} to `permissions` of the manifest.",
+            )
+        self.added.tools[spec.name] = tool
+
+    def register_agent(self, agent: AgentDefinition) -> None:
+        """Add *agent*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
+        if not isinstance(agent, AgentDefinition):
+            raise InvalidInput("An agent is an AgentDefinition.")
+        self._claim("agent", agent.name, self._taken.agents | self.added.agents.keys())
+        if not agent.skill.strip() or len(agent.skill) > LONGEST_SKILL:
+            raise InvalidInput(f"The skill of the agent {agent.name} has 1 to {LONGEST_SKILL:,} characters.")
+        self.added.agents[agent.name] = agent
+
+    def register_workflow(self, workflow: WorkflowDefinition) -> None:
+        """Add *workflow*; raise `InvalidInput` for one that is not valid, `Conflict` for a name that is taken."""
+        if not isinstance(workflow, WorkflowDefinition):
+            raise InvalidInput("A workflow is a WorkflowDefinition.")
+        self._claim("workflow", workflow.name, self._taken.workflows | self.added.workflows.keys())
+        self._validate(workflow.source)
+        self.added.workflows[workflow.name] = workflow
+
+    def register_safety_rule(self, rule: SafetyRule) -> None:
+        """Add *rule*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
+        if isinstance(rule, type) or not isinstance(rule, SafetyRule) or not callable(rule.judge):
+            raise InvalidInput("A rule is an object with `name` and `judge`.", remedy="Hand over an instance.")
+        self._claim("safety rule", rule.name, self._taken.rules | self.added.rules.keys())
+        self.added.rules[rule.name] = rule
+
+    def register_language(self, language: LanguageDefinition) -> None:
+        """Raise `InvalidInput`: the languages that are parsed are built in."""
+        name = display(str(getattr(language, "name", language)))[:64]
+        raise InvalidInput(
+            f"The language {name} cannot be added: this version parses the languages that are built in.",
+            remedy="Its files are indexed by lines; leave `register_language` out.",
+        )
+
+    def _claim(self, what: str, name: object, taken: AbstractSet[str]) -> None:
+        if not self._open:
+            raise Conflict("The plugin is registered already, or its time is up: nothing more can be added.")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise InvalidInput(
+                f"{display(repr(name))[:80]} is no name of a {what}.",
+                remedy="A name has 1 to 64 of a-z, 0-9, - and _, and begins with a letter.",
+            )
+        if name in taken:
+            raise Conflict(f"There is a {what} {name} already.", remedy="Give it another name.")
+
+
+def _check_spec(spec: ToolSpec) -> None:
+    if spec.effect not in PERMISSIONS:
+        raise InvalidInput(f"The effect of the tool {spec.name} is none of {', '.join(PERMISSIONS)}.")
+    if not isinstance(spec.parameters, Mapping) or spec.parameters.get("type") != "object":
+        raise InvalidInput(f"The parameters of the tool {spec.name} are not the schema of an object.")
+    try:
+        Draft202012Validator.check_schema(spec.parameters)
+    except SchemaError as exc:
+        raise InvalidInput(f"The parameters of the tool {spec.name} are no JSON schema: {exc.message[:200]}.") from exc
+    if not 0 < spec.timeout_s <= 600:
+        raise InvalidInput(f"The time-out of the tool {spec.name} is not between 0 and 600 s.")

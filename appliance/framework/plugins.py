@@ -1,0 +1,260 @@
+"""Plugins: those that the administrator enabled are checked, loaded and told of; one that fails stops nothing else.
+
+A plugin is code of somebody else's in this process, so none is imported before the settings name it.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, EntryPoint, distributions
+from pathlib import Path
+from typing import Final, Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from appliance import __version__
+from appliance.base.paths import display
+from appliance.contracts.agents import AgentDefinition
+from appliance.contracts.plugin import ENTRY_POINTS, Manifest, Plugin
+from appliance.contracts.safety import SafetyRule
+from appliance.contracts.tools import Tool
+from appliance.contracts.workflows import WorkflowDefinition
+from appliance.errors import ApplianceError, Conflict, DeadlineExceeded, InvalidInput, NotFound
+from appliance.framework.plugin_context import PERMISSIONS, Added, Registering, Taken
+from appliance.framework.plugin_source import check_imports
+
+PluginState = Literal["loaded", "failed", "off"]
+LOAD_S: Final = 5.0  # for import and registration together
+
+_SHOWN: Final = 300  # characters of what a plugin raised
+
+
+@dataclass(frozen=True, slots=True)
+class PluginStatus:
+    """How a plugin is. ``off``: it is installed and not enabled, and nothing of it was run. *reason* says why one failed."""
+
+    name: str
+    state: PluginState
+    reason: str = ""
+    remedy: str = ""
+    distribution: str = ""
+    version: str = ""
+    requires: str = ""
+    description: str = ""
+    permissions: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    workflows: tuple[str, ...] = ()
+    safety_rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """How every plugin is, and what those that are loaded added."""
+
+    statuses: tuple[PluginStatus, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    agents: tuple[AgentDefinition, ...] = ()
+    workflows: tuple[WorkflowDefinition, ...] = ()
+    rules: tuple[SafetyRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry point, and the distribution that it is of."""
+
+    point: EntryPoint
+    distribution: str
+    version: str
+
+
+@dataclass(slots=True)
+class PluginLoader:
+    """Loads plugins from *folder*, if there is one, and from where Python finds its modules.
+
+    *taken* are the names that are there already; *validate* raises for the source of a workflow that is not valid. *seconds*
+    are what one plugin has for its import and registration.
+    """
+
+    validate: Callable[[str], object]
+    taken: Taken = field(default_factory=Taken)
+    folder: Path | None = None
+    appliance: str = __version__
+    seconds: float = LOAD_S
+
+    def load(self, enabled: Sequence[str]) -> PluginSet:
+        """Return the plugins that are installed or *enabled*, by name, each with how it is; those enabled are loaded.
+
+        Never raises for what a plugin is or does.
+        """
+        found = self._found()
+        added = Added()
+        statuses = [self._settled(name, found.get(name, []), added) for name in dict.fromkeys(enabled)]
+        for name in found.keys() - set(enabled):
+            one = found[name][0]
+            statuses.append(PluginStatus(name, "off", distribution=one.distribution, version=one.version))
+        return PluginSet(
+            tuple(sorted(statuses, key=lambda status: status.name)),
+            tuple(added.tools.values()),
+            tuple(added.agents.values()),
+            tuple(added.workflows.values()),
+            tuple(added.rules.values()),
+        )
+
+    def _found(self) -> dict[str, list[Found]]:
+        """Return the entry points by their names. One distribution that is found twice counts where Python would find it."""
+        found: dict[str, list[Found]] = {}
+        seen: set[str] = set()
+        for distribution in _distributions(self._path()):
+            name = distribution.metadata["Name"] or ""
+            if name in seen:
+                continue
+            seen.add(name)
+            for point in distribution.entry_points.select(group=ENTRY_POINTS):
+                found.setdefault(point.name, []).append(Found(point, name, distribution.version))
+        return found
+
+    def _path(self) -> list[str]:
+        return sys.path if self.folder is None else [*sys.path, str(self.folder)]
+
+    def _settled(self, name: str, found: Sequence[Found], before: Added) -> PluginStatus:
+        """Load the plugin *name*, put what it adds into *before*, and return how it is."""
+        status = PluginStatus(display(name), "failed")
+        try:
+            one = _only(name, found)
+            status = PluginStatus(name, "failed", distribution=one.distribution, version=one.version)
+            check_imports(one.point.module, path=self._path())
+            manifest, added = self._registered(one, before)
+        except ApplianceError as exc:
+            return _failed(status, exc.message, exc.remedy)
+        before.tools |= added.tools
+        before.agents |= added.agents
+        before.workflows |= added.workflows
+        before.rules |= added.rules
+        return PluginStatus(
+            name,
+            "loaded",
+            distribution=one.distribution,
+            version=manifest.version,
+            requires=manifest.requires,
+            description=manifest.description,
+            permissions=tuple(manifest.permissions),
+            tools=tuple(added.tools),
+            agents=tuple(added.agents),
+            workflows=tuple(added.workflows),
+            safety_rules=tuple(added.rules),
+        )
+
+    def _registered(self, one: Found, before: Added) -> tuple[Manifest, Added]:
+        if self.folder is not None and str(self.folder) not in sys.path:
+            sys.path.append(str(self.folder))  # behind everything else, so that it can take no module's place
+        attempt = _Attempt(one.point, before=before, loader=self)
+        thread = threading.Thread(target=attempt.run, name=f"plugin-{one.point.name}", daemon=True)
+        thread.start()
+        thread.join(self.seconds)
+        if thread.is_alive():
+            attempt.give_up()
+            raise DeadlineExceeded(
+                f"It was not registered within {self.seconds:g} s.",
+                remedy="What it has to do beforehand belongs into its calls.",
+            )
+        return attempt.result()
+
+
+class _Attempt:
+    """Loads one plugin in a thread of its own, which is left behind if it takes too long."""
+
+    def __init__(self, point: EntryPoint, *, before: Added, loader: PluginLoader) -> None:
+        self._point = point
+        self._before = before
+        self._loader = loader
+        self._context: Registering | None = None
+        self._late = False
+        self._done: tuple[Manifest, Added] | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Import the plugin, check it, and let it register; whatever it raises is kept for `result`."""
+        try:
+            plugin = _plugin(self._point.load())
+            manifest = plugin.manifest
+            self._check(manifest)
+            self._context = Registering(manifest, taken=self._taken(), validate=self._loader.validate)
+            if self._late:
+                return
+            plugin.register(self._context)
+            self._done = manifest, self._context.finish()
+        except BaseException as exc:  # noqa: BLE001 - a plugin may raise anything, an exit among it
+            self._error = exc
+
+    def give_up(self) -> None:
+        """Let nothing that it still does count."""
+        self._late = True
+        if self._context is not None:
+            self._context.close()
+
+    def result(self) -> tuple[Manifest, Added]:
+        """Return what it registered, or raise `ApplianceError` with why it did not."""
+        if self._done is not None:
+            return self._done
+        if isinstance(self._error, ApplianceError):
+            raise self._error
+        said = display(str(self._error))[:_SHOWN]
+        raise InvalidInput(f"It raised {type(self._error).__name__}{': ' if said else ''}{said}.") from self._error
+
+    def _check(self, manifest: object) -> None:
+        if not isinstance(manifest, Manifest):
+            raise InvalidInput("Its manifest is no Manifest.")
+        if manifest.name != self._point.name:
+            raise InvalidInput(f"Its manifest is of {display(manifest.name)!r}, its entry point {self._point.name!r}.")
+        unknown = [permission for permission in manifest.permissions if permission not in PERMISSIONS]
+        if unknown:
+            raise InvalidInput(
+                f"Its manifest asks for the permission {display(str(unknown[0]))!r}, which does not exist.",
+                remedy=f"There are {', '.join(PERMISSIONS)}.",
+            )
+        try:
+            wanted = SpecifierSet(manifest.requires)
+        except InvalidSpecifier as exc:
+            raise InvalidInput(
+                f"Its manifest requires {display(manifest.requires)!r}, which is no range of versions.",
+                remedy="A range is written as `>=0.1,<0.2`.",
+            ) from exc
+        if not wanted.contains(self._loader.appliance, prereleases=True):
+            raise Conflict(
+                f"It is made for versions {manifest.requires}, and this is {self._loader.appliance}.",
+                remedy="Install a version of it that is made for this one.",
+            )
+
+    def _taken(self) -> Taken:
+        there, before = self._loader.taken, self._before
+        return Taken(
+            there.tools | before.tools.keys(),
+            there.agents | before.agents.keys(),
+            there.workflows | before.workflows.keys(),
+            there.rules | before.rules.keys(),
+        )
+
+
+def _distributions(path: list[str]) -> Iterable[Distribution]:
+    return distributions(path=path)
+
+
+def _only(name: str, found: Sequence[Found]) -> Found:
+    if not found:
+        raise NotFound("It is enabled and not installed.", remedy="Install it, or take it out of `plugins.enabled`.")
+    if len(found) > 1:
+        there = " and ".join(one.distribution for one in found)
+        raise Conflict(f"Several distributions have a plugin {name}: {there}.", remedy="Remove all but one.")
+    return found[0]
+
+
+def _plugin(named: object) -> Plugin:
+    if isinstance(named, type) or not isinstance(named, Plugin):
+        raise InvalidInput("Its entry point does not name an object with `manifest` and `register`.")
+    return named
+
+
+def _failed(status: PluginStatus, reason: str, remedy: str) -> PluginStatus:
+    return PluginStatus(status.name, "failed", reason, remedy, distribution=status.distribution, version=status.version)

@@ -1,0 +1,196 @@
+"""Claims about plugins: only what is enabled runs, and whatever one does is shown and stops nothing else."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance import __version__
+from appliance.errors import InvalidInput
+from appliance.framework.plugin_context import Taken
+from appliance.framework.plugins import PluginLoader, PluginSet, PluginStatus
+from tests.support.plugins import EXAMPLE, install, install_example
+
+REGISTERS = "class P(Plugin):\n    def register(self, context):\n        {body}\nplugin = P()"
+
+
+def refuse(source: str) -> None:
+    raise InvalidInput(f"That is no workflow: {source[:20]}")
+
+
+@pytest.fixture(autouse=True)
+def clean_path() -> Iterator[None]:
+    """Take what a loader adds to the path of modules away with the test."""
+    path, modules = sys.path[:], set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if not name.startswith("appliance"):
+            del sys.modules[name]
+
+
+def load(folder: Path, *enabled: str, taken: Taken | None = None, seconds: float = 5.0) -> PluginSet:
+    return PluginLoader(validate=len, taken=taken or Taken(), folder=folder, seconds=seconds).load(enabled)
+
+
+def status(found: PluginSet, name: str) -> PluginStatus:
+    return next(status for status in found.statuses if status.name == name)
+
+
+def test_the_example_adds_one_of_each(tmp_path: Path) -> None:
+    found = load(install_example(tmp_path), "glossary", taken=Taken(tools=frozenset({"search"})))
+    assert found.statuses == (
+        PluginStatus(
+            "glossary",
+            "loaded",
+            distribution="skellig-glossary",
+            version="1.2.0",
+            requires=">=0.1,<1",
+            description="The words of this house.",
+            permissions=("read",),
+            tools=("glossary",),
+            agents=("lexicographer",),
+            workflows=("explain-word",),
+            safety_rules=("no-lock-files",),
+        ),
+    )
+    assert [tool.spec.name for tool in found.tools] == ["glossary"]
+    assert found.rules[0].judge("edit_file", {"path": "uv.lock"}).action == "block"
+
+
+def test_a_plugin_that_is_not_enabled_is_shown_and_not_imported(tmp_path: Path) -> None:
+    """A plugin is code: that it is installed is not that somebody wants it to run."""
+    install(tmp_path, "loud", f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    assert status(load(tmp_path), "loud").state == "off"
+    assert not (tmp_path / "ran").exists()
+
+
+FAILURES = {
+    "raises at import": ("raise RuntimeError('no licence')", "raised RuntimeError: no licence"),
+    "exits at import": ("import sys; sys.exit(3)", "raised SystemExit: 3"),
+    "is no plugin": ("plugin = object()", "does not name an object with"),
+    "is a class": ("plugin = Plugin", "does not name an object with"),
+    "has no such name": ("other = 1", "raised AttributeError"),
+    "raises when it registers": (REGISTERS.format(body="1 / 0"), "raised ZeroDivisionError"),
+    "imports the inside": ("from appliance.services import build\nplugin = Plugin()", "imports appliance.services"),
+    "imports the inside in a function": ("def f():\n    import appliance.errors", "imports appliance.errors"),
+    "imports the whole": ("import appliance\nplugin = Plugin()", "imports appliance:"),
+    "imports by another spelling": ("from appliance import config", "imports appliance.config"),
+    "is no Python": ("def (", "is not Python"),
+    "has another name": ("Plugin.manifest = Manifest('x', '1', '>=0.1')\nplugin = Plugin()", "Its manifest is of 'x'"),
+    "is for another version": ("Plugin.manifest = Manifest(NAME, '1', '>=99')\nplugin = Plugin()", "made for versions >=99"),
+    "has no range": ("Plugin.manifest = Manifest(NAME, '1', 'new')\nplugin = Plugin()", "no range of versions"),
+    "asks for too much": ("Plugin.manifest = Manifest(NAME, '1', '', '', ('root',))\nplugin = Plugin()", "'root'"),
+    "has no manifest": ("Plugin.manifest = {'name': 'x'}\nplugin = Plugin()", "no Manifest"),
+    "hides a write": (REGISTERS.format(body="context.register_tool(Tool(effect='write'))"), "does not declare"),
+    "takes a name": (REGISTERS.format(body="context.register_tool(Tool('search'))"), "There is a tool search already"),
+    "takes its own name twice": (
+        REGISTERS.format(body="context.register_tool(Tool()); context.register_tool(Tool())"),
+        "There is a tool own already",
+    ),
+    "has a bad name": (REGISTERS.format(body="context.register_tool(Tool('../x'))"), "no name of a tool"),
+    "has a tool without a schema": (REGISTERS.format(body="context.register_tool(Tool(parameters=[]))"), "of an object"),
+    "has a tool with a bad schema": (
+        REGISTERS.format(body="context.register_tool(Tool(parameters={'type': 'object', 'required': 7}))"),
+        "no JSON schema",
+    ),
+    "has a tool that is a class": (REGISTERS.format(body="context.register_tool(Tool)"), "A tool is an object"),
+    "has a tool that is none": (REGISTERS.format(body="context.register_tool(None)"), "A tool is an object"),
+    "has an agent without skill": (REGISTERS.format(body="context.register_agent(AgentDefinition('a', 'b', ' '))"), "skill"),
+    "has an agent with a tool that is not there": (
+        REGISTERS.format(body="context.register_agent(AgentDefinition('a', 'b', 'c', ('telnet',)))"),
+        "names the tool telnet",
+    ),
+    "has a rule that is none": (REGISTERS.format(body="context.register_safety_rule(1)"), "A rule is an object"),
+    "has a language": (
+        REGISTERS.format(body="context.register_language(LanguageDefinition('zig', ('zig',), 'tree_sitter_zig'))"),
+        "language zig cannot be added",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_plugin_that_fails_is_shown_with_why_and_adds_nothing(tmp_path: Path, how: str) -> None:
+    source, said = FAILURES[how]
+    folder = install_example(install(tmp_path / "plugins", "bad", source))
+    found = load(folder, "bad", "glossary", taken=Taken(tools=frozenset({"search"})))
+    bad = status(found, "bad")
+    assert (bad.state, said in bad.reason) == ("failed", True), bad
+    assert status(found, "glossary").state == "loaded"
+    assert [tool.spec.name for tool in found.tools] == ["glossary"]
+
+
+def test_what_a_plugin_added_before_it_failed_is_not_kept(tmp_path: Path) -> None:
+    body = "context.register_tool(Tool()); context.register_safety_rule(Rule()); 1 / 0"
+    found = load(install(tmp_path, "half", REGISTERS.format(body=body)), "half")
+    assert (found.tools, found.rules) == ((), ())
+
+
+def test_a_workflow_that_is_not_valid_fails_its_plugin(tmp_path: Path) -> None:
+    install_example(tmp_path)
+    found = PluginLoader(validate=refuse, folder=tmp_path).load(["glossary"])
+    assert "no workflow" in status(found, "glossary").reason
+
+
+def test_a_plugin_that_takes_too_long_is_left_behind_and_can_add_nothing_later(tmp_path: Path) -> None:
+    body = """
+        gate = threading.Event()
+        globals()['gate'] = gate
+        gate.wait(30)
+        try:
+            context.register_tool(Tool())
+        except Exception as exc:
+            globals()['said'] = str(exc)
+        globals()['over'].set()
+"""
+    source = "import threading\nover = threading.Event()\n" + REGISTERS.format(body=body)
+    found = load(install(tmp_path, "slow", source), "slow", seconds=0.3)
+    assert "within 0.3 s" in status(found, "slow").reason
+    module = next(module for name, module in sys.modules.items() if name.endswith("_slow"))
+    module.gate.set()
+    assert module.over.wait(10)
+    assert "nothing more can be added" in module.said
+    assert found.tools == ()
+
+
+def test_a_plugin_that_is_enabled_and_not_there_is_shown(tmp_path: Path) -> None:
+    assert "not installed" in status(load(tmp_path, "ghost"), "ghost").reason
+
+
+def test_two_distributions_with_one_plugin_are_told_apart_by_nobody(tmp_path: Path) -> None:
+    install(tmp_path, "twin", "plugin = Plugin()", module="twin_one")
+    install(tmp_path, "twin", "plugin = Plugin()", module="twin_two")
+    assert "Several distributions" in status(load(tmp_path, "twin"), "twin").reason
+
+
+def test_a_name_that_an_earlier_plugin_took_is_refused(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        install(tmp_path, name, REGISTERS.format(body="context.register_tool(Tool())"))
+    found = load(tmp_path, "first", "second")
+    assert [status(found, name).state for name in ("first", "second")] == ["loaded", "failed"]
+
+
+def test_a_plugin_may_go_on_without_what_was_refused(tmp_path: Path) -> None:
+    body = """
+        try:
+            context.register_language(LanguageDefinition('zig', ('zig',), 'tree_sitter_zig'))
+        except Exception:
+            context.register_tool(Tool())
+"""
+    assert status(load(install(tmp_path, "calm", REGISTERS.format(body=body)), "calm"), "calm").tools == ("own",)
+
+
+def test_the_folder_of_plugins_takes_no_module_s_place(tmp_path: Path) -> None:
+    """A plugin that brings a module `json` must not become everybody's."""
+    (tmp_path / "json.py").write_text("raise RuntimeError('shadowed')")
+    load(install_example(tmp_path), "glossary")
+    assert sys.path[-1] == str(tmp_path)
+
+
+def test_the_example_is_made_for_this_version_and_imports_the_contracts_alone() -> None:
+    source = (EXAMPLE / "skellig_glossary" / "__init__.py").read_text()
+    ours = [line for line in source.splitlines() if line.startswith(("from appliance", "import appliance"))]
+    assert ours
+    assert all(line.startswith("from appliance.contracts.") for line in ours)
+    assert __version__.startswith("0.1")
