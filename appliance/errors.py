@@ -5,7 +5,8 @@ ApplianceError
 │   ├── InvalidInput
 │   ├── NotFound
 │   ├── Conflict
-│   │   └── Stale
+│   │   ├── Stale
+│   │   └── StaleSnapshotError
 │   └── LimitExceeded
 │       ├── PromptTooLong
 │       └── BudgetExhausted
@@ -102,6 +103,13 @@ class Stale(Conflict):
     """What is indexed is not as fresh as the request wants it; the sentence names each repository, and how it is."""
 
     code = "stale"
+    retryable = True
+
+
+class StaleSnapshotError(Conflict):
+    """Something was decided on a state that has changed since; the context names what changed. Nothing was applied."""
+
+    code = "stale_snapshot"
     retryable = True
 
 
