@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from appliance.orchestrator.missions import schema as missions
+
 _APPROVALS: Final = """
 CREATE TABLE IF NOT EXISTS approvals (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -21,4 +23,4 @@ CREATE TABLE IF NOT EXISTS approvals (
 CREATE INDEX IF NOT EXISTS approvals_by_run ON approvals (run, digest);
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (expires_at) WHERE state = 'pending';
 """
-MIGRATIONS: Final = (_APPROVALS,)
+MIGRATIONS: Final = (_APPROVALS, missions.SCHEMA)

@@ -1,0 +1,189 @@
+"""The record: whole, durable, bounded, and every change of it found."""
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+
+import pytest
+
+from appliance.contracts.tools import Json
+from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from appliance.ids import MissionId, ProjectId, RepoId
+from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted
+from appliance.orchestrator.missions.model import Mission, MissionLimits
+from tests.support.missions import PROJECT, SCOPE, Going, Office
+
+
+def worked(office: Office) -> Mission:
+    """Return a mission that was worked on to its end."""
+    return asyncio.run(office.runner.run(office.ask().id, stopping=Going()))
+
+
+def test_a_mission_that_was_worked_on_has_a_whole_record(office: Office) -> None:
+    done = worked(office)
+    found = office.desk.verify(done.id)
+    assert (found.whole, found.entries, found.head, found.reason) == (True, 9, done.head, "")
+    kinds = [entry.kind for entry in office.desk.entries(done.id)]
+    assert kinds == ["begun", *["called_tool", "tool_gave"] * 3, "sentence", "ended"]
+
+
+def test_every_hash_can_be_computed_by_anybody_with_the_lines_of_the_record(office: Office) -> None:
+    """Whoever keeps a record outside needs no code of ours to check it."""
+    done, head = worked(office), ""
+    for line in office.desk.record(done.id):
+        fields = json.loads(line)
+        stated, prev = fields.pop("hash"), fields.pop("prev")
+        assert prev == head
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        head = hashlib.sha256((prev + text).encode()).hexdigest()
+        assert stated == head
+    assert head == done.head
+
+
+CHANGES = {
+    "an edited entry": "UPDATE mission_entries SET data = replace(data, '4', '5') WHERE seq = 5",
+    "an entry that is no JSON any more": "UPDATE mission_entries SET data = substr(data, 2) WHERE seq = 5",
+    "an entry that is written otherwise": "UPDATE mission_entries SET data = data || ' ' WHERE seq = 5",
+    "another time": "UPDATE mission_entries SET at = at + 1 WHERE seq = 5",
+    "another agent": "UPDATE mission_entries SET agent = 'reviewer' WHERE seq = 5",
+    "another kind": "UPDATE mission_entries SET kind = 'struck' WHERE seq = 5",
+    "a removed entry": "DELETE FROM mission_entries WHERE seq = 5",
+    "a removed first entry": "DELETE FROM mission_entries WHERE seq = 1",
+    "a cut-off tail": "DELETE FROM mission_entries WHERE seq >= 8",
+    "an empty record": "DELETE FROM mission_entries",
+    "an inserted entry": "INSERT INTO mission_entries SELECT mission, 10, at, kind, agent, data, hash, hash"
+    " FROM mission_entries WHERE seq = 9",
+    "two that changed places": "UPDATE mission_entries SET seq = 106 - seq WHERE seq IN (2, 4);"
+    "UPDATE mission_entries SET seq = seq - 100 WHERE seq > 100",
+    "another goal": "UPDATE missions SET goal = 'What else?'",
+    "another end": "UPDATE missions SET state = 'cancelled'",
+    "a shorter count": "UPDATE missions SET entries = 8",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_was_done_to_a_record_is_found(office: Office, change: str) -> None:
+    done = worked(office)
+    for statement in CHANGES[change].split(";"):
+        office.execute(statement, {})
+    found = office.desk.verify(done.id)
+    assert not found.whole
+    assert found.broken_at is not None
+    assert found.reason
+
+
+def test_an_edited_entry_is_named(office: Office) -> None:
+    done = worked(office)
+    office.execute(CHANGES["an edited entry"], {})
+    assert office.desk.verify(done.id).broken_at == 5
+
+
+def test_two_who_write_one_record_do_not_both(office: Office) -> None:
+    """A second process would take the same step again, and the record would hold both."""
+
+    async def both() -> list[object]:
+        mission = office.ask().id
+        runs = (office.runner.run(mission, stopping=Going()) for _ in range(2))
+        return list(await asyncio.gather(*runs, return_exceptions=True))
+
+    ends = asyncio.run(both())
+    assert sum(isinstance(end, Conflict) for end in ends) == 1
+    (done,) = office.desk.list()
+    assert (done.state, office.desk.verify(done.id).whole) == ("done", True)
+
+
+@pytest.mark.parametrize(
+    ("data", "left_out"),
+    [
+        ({"text": "x" * 100_000}, "text: 84007 of 100000 characters are left out."),
+        ({"data": {"rows": list(range(1_000))}}, "data.rows: 600 of 1000 entries are left out."),
+    ],
+)
+def test_what_an_entry_leaves_out_is_said(data: dict[str, Json], left_out: str) -> None:
+    assert fitted(data)["cut"] == [left_out]
+
+
+def test_an_entry_is_bounded_whatever_comes() -> None:
+    data: dict[str, Json] = {"evidence": [{"text": "y" * 15_000} for _ in range(390)]}
+    assert len(canonical(fitted(data))) <= MOST_BYTES
+    with pytest.raises(LimitExceeded):
+        fitted({str(number): "z" * 200 for number in range(5_000)})
+
+
+def test_what_was_fitted_once_stays_as_it_is() -> None:
+    """A step taken from the record is held against one that is made anew."""
+    once = fitted({"text": "x" * 100_000, "password": "password = 'Xk29-fj3kd-2kd93-kdk3j'", "odd": "\udc80"})
+    assert fitted(once) == once
+
+
+def test_secrets_are_masked_as_the_index_masks_them(office: Office) -> None:
+    key = "AKIA" + "QYLPMN5HFI2RBWTX"
+    mission = office.ask(f"Who uses {key} here?")
+    assert mission.goal == f"Who uses {'*' * len(key)} here?"
+    assert key not in canonical(fitted({"text": [f"key = {key}"]}))
+
+
+def test_a_goal_without_words_or_far_too_long_is_refused(office: Office) -> None:
+    for goal in ("", "   ", "?!"):
+        with pytest.raises(InvalidInput):
+            office.ask(goal)
+    with pytest.raises(LimitExceeded):
+        office.ask("why " * 2_000)
+
+
+def test_limits_that_cannot_be_are_refused(office: Office) -> None:
+    for limits in (MissionLimits(tool_calls=0), MissionLimits(seconds=-1), MissionLimits(tokens=10**9)):
+        with pytest.raises(InvalidInput):
+            office.ask(limits=limits)
+
+
+def test_a_scope_that_is_not_there_is_refused(office: Office) -> None:
+    for scope in (type(SCOPE)(PROJECT, (RepoId("repo_2"),)), type(SCOPE)(ProjectId("project_2"))):
+        with pytest.raises(NotFound):
+            office.desk.create("Where is it?", scope=scope, asked_by="ada")
+
+
+def test_an_unknown_mission_is_said_to_be_unknown(office: Office) -> None:
+    missing = MissionId("mission_0")
+    for ask in (office.desk.get, office.desk.verify, office.desk.entries, office.desk.record):
+        with pytest.raises(NotFound):
+            ask(missing)
+    with pytest.raises(NotFound):
+        office.desk.cancel(missing, by="ada")
+    with pytest.raises(NotFound):
+        asyncio.run(office.desk.replay(missing))
+
+
+def test_missions_are_listed_newest_first_and_counted(office: Office) -> None:
+    made = [office.ask(f"Question {number}?").id for number in range(3)]
+    assert [mission.id for mission in office.desk.list(limit=2)] == made[:0:-1]
+    assert [mission.id for mission in office.desk.list(offset=2)] == made[:1]
+    assert office.desk.list(project="project_9") == []
+    assert office.desk.counts() == {"queued": 3}
+    with pytest.raises(InvalidInput):
+        office.desk.list(limit=0)
+
+
+def test_missions_that_nobody_works_on_do_not_pile_up_without_end(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.orchestrator.missions.desk.MOST_OPEN", 2)
+    office.ask()
+    office.ask()
+    with pytest.raises(LimitExceeded):
+        office.ask()
+
+
+def test_an_entry_is_on_disk_before_the_next_step(office: Office) -> None:
+    """Seen from another connection while the step after it is taken."""
+    seen: list[int] = []
+
+    async def look(number: int) -> dict[str, Json]:
+        await asyncio.sleep(0)
+        with sqlite3.connect(office.path) as conn:
+            seen.append(conn.execute("SELECT count(*) FROM mission_entries").fetchone()[0])
+        conn.close()
+        return {"value": number, "error": ""}
+
+    office.procedure.hand = look
+    worked(office)
+    assert seen == [2, 4, 6]
