@@ -44,6 +44,7 @@ ApplianceError
 │   └── Unsupported
 ├── HostUnfit              this machine or its configuration cannot carry what was asked
 ├── ToolFailed             a tool broke in a way that it has no error for
+├── StepFailed             what an author gave a graph or a workflow to run broke
 └── StorageFault           the disk, not the request
     ├── DiskFull
     └── StoreCorrupt
@@ -335,6 +336,12 @@ class ToolFailed(ApplianceError):
     """A tool broke in a way that it has no error for, or gave what is no output of a tool."""
 
     code = "tool_failed"
+
+
+class StepFailed(ApplianceError):
+    """What an author gave a graph or a workflow to run raised an error, its cause; the sentence names the step."""
+
+    code = "step_failed"
 
 
 class StorageFault(ApplianceError):

@@ -7,18 +7,47 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from appliance.framework.checkpoint import Checkpoint, Checkpointer, MemoryCheckpointer
+    from appliance.framework.checkpoint_sqlite import SqliteCheckpointer
     from appliance.framework.events import AgentEvent, EventType
+    from appliance.framework.graph import StateGraph
+    from appliance.framework.graph_compiled import CompiledGraph
+    from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphResult
+    from appliance.framework.graph_shape import END, START, Send
     from appliance.framework.plugins import PluginSet, PluginStatus
 
-_HOMES: Final = {
-    "AgentEvent": "events",
-    "EventType": "events",
-    "PluginSet": "plugins",
-    "PluginStatus": "plugins",
+_MODULES: Final = {
+    "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
+    "checkpoint_sqlite": ("SqliteCheckpointer",),
+    "events": ("AgentEvent", "EventType"),
+    "graph": ("StateGraph",),
+    "graph_compiled": ("CompiledGraph",),
+    "graph_events": ("GraphEvent", "GraphEventType", "GraphResult"),
+    "graph_shape": ("END", "START", "Send"),
+    "plugins": ("PluginSet", "PluginStatus"),
 }
-"""The module of this package that has each name."""
+"""The modules of this package, and what each gives to its public face."""
 
-__all__ = ["AgentEvent", "EventType", "PluginSet", "PluginStatus"]
+_HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "END",
+    "START",
+    "AgentEvent",
+    "Checkpoint",
+    "Checkpointer",
+    "CompiledGraph",
+    "EventType",
+    "GraphEvent",
+    "GraphEventType",
+    "GraphResult",
+    "MemoryCheckpointer",
+    "PluginSet",
+    "PluginStatus",
+    "Send",
+    "SqliteCheckpointer",
+    "StateGraph",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -28,4 +57,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return sorted(__all__)

@@ -1,0 +1,147 @@
+"""Claims about runs that fail, take too long, or are cancelled."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from appliance.errors import DeadlineExceeded, InvalidInput, LimitExceeded, StepFailed
+from appliance.framework import END, StateGraph
+from tests.support.state_graphs import Counted, begun, failed, more, nothing
+
+
+def test_what_a_node_raises_is_told_with_its_name_and_kept_as_the_cause() -> None:
+    boom = ValueError("boom")
+
+    def breaks(state: Counted) -> None:
+        del state
+        raise boom
+
+    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("breaks", breaks).set_entry_point("one")
+    result = asyncio.run(graph.add_edge("one", "breaks").set_finish_point("breaks").compile().invoke(begun()))
+    failed(result, StepFailed, "'breaks'", "ValueError: boom")
+    assert result.state["n"] == 1
+    assert result.failure is not None
+    assert result.failure.__cause__ is boom
+
+
+def test_a_failing_branch_ends_the_others() -> None:
+    ended: list[str] = []
+
+    async def long(state: Counted) -> None:
+        del state
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("long")
+
+    async def breaks(state: Counted) -> None:
+        del state
+        await asyncio.sleep(0)
+        raise OSError("gone")
+
+    graph = StateGraph(Counted).add_node("long", long).add_node("breaks", breaks)
+    for name in ("long", "breaks"):
+        graph.set_entry_point(name).set_finish_point(name)
+    failed(asyncio.run(graph.compile().invoke(begun())), StepFailed, "'breaks'", "gone")
+    assert ended == ["long"]
+
+
+def cycle() -> "StateGraph[Counted]":
+    graph = StateGraph(Counted).add_node("a", more).add_node("b", nothing)
+    graph.set_entry_point("a").add_edge("a", "b")
+    return graph.add_conditional_edge("b", lambda _: "on", {"on": "a", "off": END})
+
+
+def test_a_node_runs_in_no_more_steps_than_max_iterations() -> None:
+    result = asyncio.run(cycle().compile(max_iterations=7).invoke(begun()))
+    failed(result, LimitExceeded, "'a'", "7 steps", "max_iterations")
+    assert result.state["n"] == 7
+
+
+def test_a_run_takes_no_more_steps_than_the_recursion_limit() -> None:
+    result = asyncio.run(cycle().compile(max_iterations=1000, recursion_limit=9).invoke(begun()))
+    failed(result, LimitExceeded, "9 steps", "recursion_limit")
+    assert result.steps == 9
+
+
+def test_limits_that_are_none_are_refused() -> None:
+    for limits in ({"timeout": 0}, {"node_timeout": -1}, {"max_iterations": 0}, {"recursion_limit": 1.5}, {"timeout": "1"}):
+        with pytest.raises(InvalidInput, match=next(iter(limits))):
+            cycle().compile(**limits)
+    with pytest.raises(InvalidInput, match="max_iterations, recursion_limit"):
+        cycle().compile(strict_edges=False)  # type: ignore[call-arg]
+    with pytest.raises(InvalidInput, match="timeout of the node 'x'"):
+        cycle().add_node("x", nothing, timeout=0)
+
+
+def hangs(state: Counted) -> None:
+    """Ignore every wish that it may end."""
+    del state
+    threading.Event().wait(20)
+
+
+async def waits(state: Counted) -> None:
+    del state
+    await asyncio.Event().wait()
+
+
+Slow = Callable[[Counted], Awaitable[None] | None]
+
+
+@pytest.mark.parametrize("work", [hangs, waits])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_node_that_takes_too_long_is_given_up(work: Slow, own: bool) -> None:  # noqa: FBT001 - a case
+    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("slow", work, timeout=0.02 if own else None)
+    graph.set_entry_point("one").add_edge("one", "slow").set_finish_point("slow")
+    result = asyncio.run(graph.compile(node_timeout=30.0 if own else 0.02).invoke(begun()))
+    failed(result, DeadlineExceeded, "'slow'", "0.02 s")
+    assert result.state["n"] == 1
+
+
+def test_a_condition_that_takes_too_long_is_given_up() -> None:
+    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).set_entry_point("one")
+    graph.add_conditional_edge("one", waits, ["one", END])
+    failed(asyncio.run(graph.compile(node_timeout=0.02).invoke(begun())), DeadlineExceeded, "condition behind 'one'")
+
+
+def test_a_run_that_takes_too_long_ends_with_the_state_it_had() -> None:
+    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("slow", waits).set_entry_point("one")
+    result = asyncio.run(graph.add_edge("one", "slow").set_finish_point("slow").compile(timeout=0.05).invoke(begun()))
+    failed(result, DeadlineExceeded, "The run took longer than 0.05 s")
+    assert (result.state["n"], result.next_node) == (1, "slow")
+
+
+def test_a_cancelled_run_ends_its_nodes_and_says_that_it_is_cancelled() -> None:
+    ended: list[bool] = []
+
+    async def run() -> None:
+        running = asyncio.Event()
+
+        async def long(state: Counted) -> None:
+            del state
+            running.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+        graph = StateGraph(Counted).add_node("long", long).set_entry_point("long").set_finish_point("long")
+        task = asyncio.ensure_future(graph.compile().invoke(begun()))
+        await running.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    assert ended == [True]
+
+
+def test_a_node_that_cancels_itself_fails_and_does_not_cancel_its_caller() -> None:
+    def cancels(state: Counted) -> None:
+        del state
+        raise asyncio.CancelledError
+
+    graph = StateGraph(Counted).add_node("odd", cancels).set_entry_point("odd").set_finish_point("odd")
+    failed(asyncio.run(graph.compile().invoke(begun())), StepFailed, "'odd' was cancelled from within")
