@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.orchestrator.fence import fenced, is_instructions, named, visible
@@ -59,6 +59,7 @@ def test_text_cannot_close_its_fence() -> None:
     assert said.count("[end ") == said.count("[data ") == 1
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(), max_size=300), st.text(st.characters(), max_size=80))
 def test_whatever_is_written_it_stays_inside(text: str, label: str) -> None:
     found = _FORM.fullmatch(fenced(text, label=label).text)
