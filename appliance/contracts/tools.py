@@ -69,13 +69,17 @@ class Cancellation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """For whom a tool is called, and where it may look. *workspace* is a scratch worktree, None where there is none."""
+    """For whom a tool is called, and where it may look. *workspace* is a scratch worktree, None where there is none.
+
+    *agent* is who of the run calls, for the record of calls.
+    """
 
     run_id: str
     grants: Grants
     cancellation: Cancellation
     workspace: Path | None = None
     branches: tuple[str, ...] = ()
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,24 +43,25 @@ def digest_of(what: str, arguments: Mapping[str, Json]) -> str:
 
 def shown(arguments: Mapping[str, Json], *, limit: int = SHOWN_CHARACTERS) -> str:
     """Return *arguments* as people and records may see them: JSON with every secret masked, cut after *limit* characters."""
-    text = json.dumps(_without_secrets(arguments), sort_keys=True, ensure_ascii=False, default=_plain)
-    clean = _masked(text)
+    text = json.dumps(_clean(arguments), sort_keys=True, ensure_ascii=False, default=_plain)
+    clean = without_secrets(text)
     return clean if len(clean) <= limit else f"{clean[:limit]}… ({len(clean) - limit:,} more characters)"
 
 
-def _without_secrets(value: Json) -> Json:
+def without_secrets(text: str) -> str:
+    """Return *text* with a mask over each secret in it."""
+    return masked(text.encode("utf-8", "backslashreplace"))[0].decode()
+
+
+def _clean(value: Json) -> Json:
     """Mask each text by itself: forms that go by lines are not seen once its line ends are escaped."""
     if isinstance(value, str):
-        return _masked(value)
+        return without_secrets(value)
     if isinstance(value, Mapping):
-        return {_masked(str(key)): _without_secrets(inner) for key, inner in value.items()}
+        return {without_secrets(str(key)): _clean(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_secrets(inner) for inner in value]
+        return [_clean(inner) for inner in value]
     return value
-
-
-def _masked(text: str) -> str:
-    return masked(text.encode("utf-8", "backslashreplace"))[0].decode()
 
 
 def _bound_depth(arguments: Mapping[str, Json]) -> None:

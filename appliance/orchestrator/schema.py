@@ -23,4 +23,21 @@ CREATE TABLE IF NOT EXISTS approvals (
 CREATE INDEX IF NOT EXISTS approvals_by_run ON approvals (run, digest);
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (expires_at) WHERE state = 'pending';
 """
-MIGRATIONS: Final = (_APPROVALS, missions.SCHEMA)
+_TOOL_CALLS: Final = """
+CREATE TABLE IF NOT EXISTS tool_calls (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  at REAL NOT NULL,
+  run TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  arguments TEXT NOT NULL,
+  verdict TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('running', 'done', 'refused', 'failed', 'cancelled')),
+  code TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  ms REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS tool_calls_by_run ON tool_calls (run, seq);
+"""
+MIGRATIONS: Final = (_APPROVALS, missions.SCHEMA, _TOOL_CALLS)

@@ -1,0 +1,111 @@
+"""Tools that do what a test says, and a tool service around them, on a real database."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from appliance.base import sqlite
+from appliance.base.clock import Clock
+from appliance.contracts.chat import JsonSchema
+from appliance.contracts.safety import SafetyAction, SafetyVerdict
+from appliance.contracts.tools import Effect, Grants, Json, ToolContext, ToolOutput, ToolSpec
+from appliance.errors import Cancelled
+from appliance.orchestrator.approvals import Approvals
+from appliance.orchestrator.services.audit import ToolAudit
+from appliance.orchestrator.services.registry import ToolRegistry
+from appliance.orchestrator.services.tool import LocalToolService
+from appliance.tables import MIGRATIONS
+from tests.support.clock import FakeClock
+
+RUN, PROJECT = "run", "prj_1"
+ANYTHING: JsonSchema = {"type": "object"}
+
+
+@dataclass
+class Stop:
+    """A cancellation that a test sets."""
+
+    stopped: bool = False
+
+    def check(self) -> None:
+        if self.stopped:
+            raise Cancelled("The run was stopped.")
+
+
+@dataclass
+class ScriptedTool:
+    """A tool that gives *output*, or what *act* makes of its arguments; *calls* are those that reached it."""
+
+    name: str = "search"
+    output: object = field(default_factory=lambda: ToolOutput("found"))
+    act: Callable[[Mapping[str, Json]], Awaitable[object]] | None = None
+    parameters: JsonSchema = field(default_factory=lambda: ANYTHING)
+    effect: Effect = "read"
+    approval: bool = False
+    timeout_s: float = 5.0
+    calls: list[tuple[Mapping[str, Json], ToolContext]] = field(default_factory=list)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, f"Does {self.name}.", self.parameters, "test", self.effect, self.approval, self.timeout_s)
+
+    async def run(self, arguments: Mapping[str, Json], *, context: ToolContext) -> ToolOutput:
+        self.calls.append((arguments, context))
+        self.called.set()
+        return cast("ToolOutput", await self.act(arguments) if self.act is not None else self.output)
+
+
+@dataclass
+class Rule:
+    """A safety rule with one verdict on every call."""
+
+    action: SafetyAction
+    reason: str = ""
+    name: str = "rule"
+
+    def judge(self, tool: str, arguments: Mapping[str, Json]) -> SafetyVerdict:
+        del tool, arguments
+        return SafetyVerdict(self.action, self.reason)
+
+
+class Names:
+    """Repositories by name: ``shop`` is ``repo_shop``, and so on."""
+
+    def id_of(self, project: str, name: str) -> str | None:
+        return f"repo_{name}" if project == PROJECT else None
+
+
+def grants(*tools: str, repos: Sequence[str] = ("repo_shop",), effects: Sequence[Effect] = ("read",)) -> Grants:
+    """Return grants in the one project of these tests."""
+    return Grants(PROJECT, tuple(repos), frozenset(tools), frozenset(effects))
+
+
+def context(given: Grants, *, run: str = RUN, stop: Stop | None = None) -> ToolContext:
+    """Return the context of a call by the agent ``junior``."""
+    return ToolContext(run, given, stop or Stop(), agent="junior")
+
+
+@contextmanager
+def serving_tools(
+    path: Path, *tools: object, patience_s: float = 0.0, clock: Clock | None = None
+) -> Iterator[LocalToolService]:
+    """Give a service that has *tools*, with everything that it keeps in the database *path*."""
+    time = clock or FakeClock()
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.register(tool)  # type: ignore[arg-type]  # tests register what is none
+    approvals = Approvals(sqlite.connect(path, migrations=MIGRATIONS), clock=time)
+    audit = ToolAudit(sqlite.connect(path), clock=time)
+    yield LocalToolService(registry=registry, approvals=approvals, audit=audit, repositories=Names(), patience_s=patience_s)
+    approvals.close()
+    audit.close()
+
+
+async def never(arguments: Mapping[str, Json]) -> object:
+    """Never return, whatever the arguments."""
+    del arguments
+    return await asyncio.get_running_loop().create_future()

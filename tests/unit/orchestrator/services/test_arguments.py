@@ -1,0 +1,127 @@
+from collections.abc import Mapping
+
+import pytest
+
+from appliance.contracts.tools import Json
+from appliance.errors import ApplianceError, InvalidInput, LimitExceeded
+from appliance.orchestrator.services.arguments import Arguments
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "maxLength": 50},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+        "share": {"type": "number"},
+        "all": {"type": "boolean"},
+        "paths": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
+        "filters": {"type": ["object", "null"]},
+        "line": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ({"query": "a"}, {"query": "a"}),
+        ('{"query": "a", "limit": 3}', {"query": "a", "limit": 3}),
+        ({"query": "7"}, {"query": "7"}),
+        ({"query": "null"}, {"query": "null"}),
+        ({"query": ""}, {"query": ""}),
+        ({"query": "a", "limit": " 3 "}, {"query": "a", "limit": 3}),
+        ({"query": "a", "limit": "03"}, {"query": "a", "limit": 3}),
+        ({"query": "a", "limit": "٣"}, {"query": "a", "limit": 3}),
+        ({"query": "a", "limit": 3.0}, {"query": "a", "limit": 3}),
+        ({"query": "a", "limit": "3.0"}, {"query": "a", "limit": 3}),
+        ({"query": "a", "limit": ""}, {"query": "a"}),
+        ({"query": "a", "limit": "null"}, {"query": "a"}),
+        ({"query": "a", "limit": None}, {"query": "a"}),
+        ({"query": "a", "share": "0.5", "all": "true"}, {"query": "a", "share": 0.5, "all": True}),
+        ({"query": "a", "paths": '["x", "y"]'}, {"query": "a", "paths": ["x", "y"]}),
+        ({"query": "a", "filters": '{"lang": "go"}'}, {"query": "a", "filters": {"lang": "go"}}),
+        ({"query": "a", "filters": "null"}, {"query": "a", "filters": None}),
+        ({"query": "a", "line": "12"}, {"query": "a", "line": 12}),
+    ],
+)
+def test_what_models_write_is_understood_where_there_is_one_reading(given: object, understood: Mapping[str, Json]) -> None:
+    checked = Arguments(SCHEMA).checked(given)
+    assert checked == understood
+    assert type(checked.get("limit", 0)) is int
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (None, "query"),
+        ("", "query"),
+        ({}, "query"),
+        ([], "list"),
+        ("[1]", "list"),
+        ("not json", "JSON"),
+        ('{"query": NaN}', "JSON"),
+        ({1: "a"}, "object"),
+        ({"query": None}, "query"),
+        ({"query": 7}, "query"),
+        ({"query": "a" * 51}, "query"),
+        ({"query": "a", "limit": 0}, "limit"),
+        ({"query": "a", "limit": "+1"}, "limit"),
+        ({"query": "a", "limit": 1.5}, "limit"),
+        ({"query": "a", "limit": True}, "limit"),
+        ({"query": "a", "paths": "x, y"}, "paths"),
+        ({"query": "a", "paths": ["x", 1]}, "paths.1"),
+        ({"query": "a", "sudo": True}, "sudo"),
+        ({"query": "a", "share": float("inf")}, "JSON"),
+        ({"query": "a", "filters": object()}, "JSON"),
+        ("[" * 100_000, "JSON"),
+    ],
+)
+def test_whatever_does_not_fit_is_refused_with_the_argument_and_what_fits(given: object, named: str) -> None:
+    with pytest.raises(InvalidInput, match=named) as refused:
+        Arguments(SCHEMA).checked(given)
+    assert refused.value.remedy
+    assert len(str(refused.value)) < 1_500
+
+
+def test_arguments_without_end_are_refused_before_they_are_walked() -> None:
+    deep: object = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    for given in ({"query": deep}, {"query": "x" * 1_000_000}):
+        with pytest.raises(LimitExceeded):
+            Arguments(SCHEMA).checked(given)
+
+
+def test_a_refusal_shows_no_secret() -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    with pytest.raises(InvalidInput) as refused:
+        Arguments(SCHEMA).checked({"query": f"{key} {key}"})
+    assert key not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "array"},
+        {"type": "object", "properties": {"a": {"type": "text"}}},
+        {"type": "object", "properties": {"a": {"$ref": "https://example.org/schema.json"}}},
+        {"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}},
+        {"type": "object", "$id": "https://example.org/a", "properties": {}},
+        {"type": "object", "properties": {"a": {"$dynamicRef": "#a"}}},
+        {"type": "object", "properties": {"a": {"default": object()}}},
+    ],
+)
+def test_a_schema_that_is_none_or_looks_elsewhere_is_refused(schema: Mapping[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        Arguments(schema)
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    tree = {"type": "object", "properties": {"inner": {"$ref": "#/$defs/node"}}, "$defs": {"node": {"type": "object"}}}
+    assert Arguments(tree).checked({"inner": {}}) == {"inner": {}}
+    endless = {"type": "object", "properties": {"a": {"$ref": "#/$defs/loop"}}, "$defs": {"loop": {"$ref": "#/$defs/loop"}}}
+    with pytest.raises(ApplianceError, match="without end"):
+        Arguments(endless).checked({"a": 1})

@@ -1,0 +1,408 @@
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.base.clock import SystemClock
+from appliance.contracts.tools import Evidence, Grants, Json, ToolContext, ToolOutput
+from appliance.errors import Cancelled, Conflict, InvalidInput, NotFound, NotGranted
+from appliance.orchestrator.approvals import Approval
+from appliance.orchestrator.services.running import OutputBounds
+from appliance.orchestrator.services.tool import LocalToolService, ToolCall, ToolOutcome
+from tests.support.calls import RUN, Rule, ScriptedTool, Stop, context, grants, never, serving_tools
+
+WANTED = {"type": "object", "properties": {"query": {"type": "string"}, "repo": {"type": "string"}}, "required": ["query"]}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "global.db"
+
+
+def call(
+    service: LocalToolService,
+    name: object = "search",
+    arguments: object = None,
+    *,
+    given: Grants | None = None,
+    calls: int = 60,
+    where: ToolContext | None = None,
+) -> ToolOutcome:
+    """Make one call, in a run that has what it grants."""
+    allowed = given or grants("search")
+    if not service.get_remaining_budget(RUN):
+        service.open_run(RUN, grants=allowed, calls=calls)
+    return asyncio.run(service.execute_tool(name, arguments, context=where or context(allowed)))  # type: ignore[arg-type]
+
+
+def test_a_call_that_is_let_through_gives_its_output_and_is_on_record(path: Path) -> None:
+    tool = ScriptedTool(parameters=WANTED)
+    with serving_tools(path, tool) as service:
+        outcome = call(service, arguments='{"query": "callers", "repo": "shop"}')
+        assert (outcome.ok, outcome.text) == (True, "found")
+        (row,) = service.audit.list(run=RUN)
+        assert service.get_remaining_budget(RUN) == 59
+    assert tool.calls[0][0] == {"query": "callers", "repo": "shop"}
+    assert (row.agent, row.tool, row.verdict, row.outcome, row.code) == ("junior", "search", "allow", "done", "")
+    assert row.arguments == '{"query": "callers", "repo": "shop"}'
+    assert len(row.digest) == 64
+
+
+REFUSED = {
+    "an unknown tool": ("rm", {}, grants("search", "rm"), "not_found"),
+    "a name that is none": (["search"], {}, grants("search"), "not_found"),
+    "a tool that was not granted": ("search", {"query": "a"}, grants("read"), "not_granted"),
+    "an effect that was not granted": ("edit", {"query": "a"}, grants("edit"), "not_granted"),
+    "arguments that do not fit": ("search", {"query": 7}, grants("search"), "invalid_input"),
+    "arguments that are no object": ("search", "[]", grants("search"), "invalid_input"),
+    "a repository that was not granted": ("search", {"query": "a", "repo": "bank"}, grants("search"), "not_granted"),
+    "the id of a repository that was not granted": (
+        "search",
+        {"query": "a", "repo": "repo_x"},
+        grants("search"),
+        "not_granted",
+    ),
+    "another project": ("search", {"query": "a"}, Grants("prj_2", ("repo_shop",), frozenset({"search"})), "not_granted"),
+}
+
+
+@pytest.mark.parametrize("claim", REFUSED)
+def test_a_call_is_refused_as_a_value_with_its_code_and_the_next_step(path: Path, claim: str) -> None:
+    name, arguments, given, code = REFUSED[claim]
+    tools = [ScriptedTool(parameters=WANTED), ScriptedTool("edit", parameters=WANTED, effect="write")]
+    with serving_tools(path, *tools) as service:
+        service.open_run(RUN, grants=grants("search", "edit", "rm", "read", effects=("read", "run", "write")))
+        outcome = call(service, name, arguments, given=given)
+        (row,) = service.audit.list(run=RUN)
+    assert not any(tool.calls for tool in tools)
+    assert (outcome.code, outcome.output) == (code, None)
+    assert outcome.error is not None
+    assert outcome.error.remedy
+    assert outcome.text.startswith(f"error {code}: ")
+    assert (row.outcome, row.code) == ("refused", code)
+    with pytest.raises(type(outcome.error)):
+        outcome.unwrap()
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        grants("search", "edit", effects=("read", "write")),
+        grants("search", repos=("repo_shop", "repo_bank")),
+        Grants("prj_2", ("repo_bank",), frozenset({"search", "edit"}), frozenset({"read", "write"})),
+    ],
+)
+def test_a_context_that_says_more_than_its_run_was_opened_with_gets_no_more(path: Path, wider: Grants) -> None:
+    search, edit = ScriptedTool(parameters=WANTED), ScriptedTool("edit", parameters=WANTED, effect="write")
+    with serving_tools(path, search, edit) as service:
+        service.open_run(RUN, grants=grants("search"))
+        where = context(wider)
+        assert call(service, "edit", {"query": "a"}, where=where).code == "not_granted"
+        assert call(service, "search", {"query": "a", "repo": "bank"}, where=where).code == "not_granted"
+        assert {spec.name for spec in service.get_tool_schemas(where)} <= {"search"}
+        call(service, "search", {"query": "a"}, where=where)
+    assert not edit.calls
+    assert all(set(seen.grants.repos) <= {"repo_shop"} for _, seen in search.calls)
+
+
+def test_a_run_that_is_not_open_gets_nothing(path: Path) -> None:
+    tool = ScriptedTool()
+    with serving_tools(path, tool) as service:
+        outcome = asyncio.run(service.execute_tool("search", {}, context=context(grants("search"))))
+        assert outcome.code == "not_granted"
+        service.open_run(RUN, grants=grants("search"))
+        with pytest.raises(Conflict):
+            service.open_run(RUN, grants=grants("search", "edit"))
+        service.close_run(RUN)
+        with pytest.raises(NotGranted):
+            service.validate_tool_call("search", {}, context=context(grants("search")))
+    assert not tool.calls
+
+
+def test_a_refused_call_counts_and_a_spent_budget_refuses_every_further_one(path: Path) -> None:
+    tool = ScriptedTool(parameters=WANTED)
+    with serving_tools(path, tool) as service:
+        service.open_run(RUN, grants=grants("search"), calls=3)
+        where = context(grants("search"))
+        codes = [
+            asyncio.run(service.execute_tool("search", arguments, context=where)).code
+            for arguments in ({"query": "a"}, {}, {"query": "b"}, {"query": "c"})
+        ]
+        assert service.get_remaining_budget(RUN) == 0
+        assert [row.code for row in service.audit.list()] == ["budget_exhausted", "", "invalid_input", ""]
+    assert codes == ["", "invalid_input", "", "budget_exhausted"]
+    assert len(tool.calls) == 2
+
+
+def test_calls_side_by_side_keep_their_order_and_share_the_budget(path: Path) -> None:
+    running, most = 0, 0
+
+    async def slow(arguments: Mapping[str, Json]) -> object:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return ToolOutput(str(arguments["query"]))
+
+    with serving_tools(path, ScriptedTool(act=slow, parameters=WANTED)) as service:
+        service.open_run(RUN, grants=grants("search"), calls=8)
+        calls = [ToolCall("search", {"query": str(number)}) for number in range(10)]
+        outcomes = asyncio.run(service.execute_tools_parallel(calls, context=context(grants("search"))))
+    assert [outcome.text for outcome in outcomes[:8]] == [str(number) for number in range(8)]
+    assert [outcome.code for outcome in outcomes[8:]] == ["budget_exhausted"] * 2
+    assert 1 < most <= 4
+
+
+@pytest.mark.parametrize("action", ["allow", "warn", "confirm", "block"])
+def test_safety_rules_hold_for_every_tool(path: Path, action: str) -> None:
+    tool = ScriptedTool()
+    with serving_tools(path, tool) as service:
+        service.registry.add_rule(Rule("allow"))
+        service.registry.add_rule(Rule(action, "it looks odd"))  # type: ignore[arg-type]
+        outcome = call(service)
+    assert outcome.code == {"confirm": "approval_required", "block": "blocked"}.get(action, "")
+    assert bool(tool.calls) == (action in {"allow", "warn"})
+    assert outcome.warnings == (("rule: it looks odd",) if action == "warn" else ())
+
+
+def test_a_call_that_needs_a_person_is_made_once_they_said_yes_and_is_asked_about_each_time(path: Path) -> None:
+    tool = ScriptedTool("edit", effect="write", approval=True)
+    given = grants("edit", effects=("read", "write"))
+    with serving_tools(path, tool) as service:
+        service.open_run(RUN, grants=given)
+        first = call(service, "edit", {"path": "a"}, given=given)
+        assert first.code == "approval_required"
+        assert not tool.calls
+        (pending,) = service.approvals.list(state="pending", run=RUN)
+        service.approvals.decide(pending.id, "approved", by="ann")
+        assert call(service, "edit", {"path": "b"}, given=given).code == "approval_required", "that is another call"
+        assert call(service, "edit", {"path": "a"}, given=given).ok
+        assert call(service, "edit", {"path": "a"}, given=given).code == "approval_required", "a yes holds once"
+        assert [seen for seen, _ in tool.calls] == [{"path": "a"}]
+        assert {row.verdict for row in service.audit.list() if row.outcome == "done"} == {"approved"}
+        service.close_run(RUN)
+        assert not service.approvals.list(state="pending")
+
+
+def test_a_call_that_a_person_rejected_stays_rejected_and_says_why(path: Path) -> None:
+    tool = ScriptedTool(approval=True)
+    with serving_tools(path, tool) as service:
+        call(service)
+        (pending,) = service.approvals.list(state="pending")
+        service.approvals.decide(pending.id, "rejected", by="ann", note="not today")
+        for _ in range(2):
+            outcome = call(service)
+            assert (outcome.code, "not today" in outcome.text) == ("approval_rejected", True)
+        assert not service.approvals.list(state="pending")
+    assert not tool.calls
+
+
+def test_who_waits_for_a_person_goes_on_with_the_decision_or_is_rejected_in_time(path: Path) -> None:
+    tool = ScriptedTool(approval=True)
+    with serving_tools(path, tool, patience_s=10, clock=SystemClock()) as service:
+        service.open_run(RUN, grants=grants("search"))
+        where = context(grants("search"))
+
+        async def decided() -> ToolOutcome:
+            heard: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(service.execute_tool("search", {}, context=where, asked=heard.set_result))
+            await asyncio.to_thread(service.approvals.decide, (await heard).id, "approved", by="ann")
+            return await task
+
+        assert asyncio.run(decided()).ok
+        impatient = replace(service, patience_s=1e-9)
+        impatient.open_run("other", grants=grants("search"))
+        outcome = asyncio.run(impatient.execute_tool("search", {}, context=context(grants("search"), run="other")))
+        assert (outcome.code, "in time" in outcome.text) == ("approval_rejected", True)
+    assert len(tool.calls) == 1
+
+
+class _Broken:
+    """What a tool may do instead of its work."""
+
+    async def raises(self, arguments: Mapping[str, Json]) -> object:
+        raise RuntimeError(f"password=hunter2hunter2 {arguments}")
+
+    async def times_out_by_itself(self, arguments: Mapping[str, Json]) -> object:
+        raise TimeoutError(str(arguments))
+
+    async def gives_up(self, arguments: Mapping[str, Json]) -> object:
+        raise asyncio.CancelledError(str(arguments))
+
+    async def gives_nothing(self, arguments: Mapping[str, Json]) -> object:
+        del arguments
+        return None
+
+    async def gives_a_dict(self, arguments: Mapping[str, Json]) -> object:
+        return dict(arguments)
+
+    async def gives_what_json_cannot_say(self, arguments: Mapping[str, Json]) -> object:
+        return ToolOutput("x", data={"a": object(), **arguments})  # type: ignore[dict-item]
+
+    async def is_refused(self, arguments: Mapping[str, Json]) -> object:
+        raise NotFound("There is no such file.", remedy=f"Look again {arguments}.")
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        ("raises", "tool_failed"),
+        ("times_out_by_itself", "tool_failed"),
+        ("gives_up", "tool_failed"),
+        ("gives_nothing", "tool_failed"),
+        ("gives_a_dict", "tool_failed"),
+        ("gives_what_json_cannot_say", "tool_failed"),
+        ("is_refused", "not_found"),
+    ],
+)
+def test_whatever_a_tool_does_its_call_ends_with_a_code(path: Path, way: str, code: str) -> None:
+    with serving_tools(path, ScriptedTool(act=getattr(_Broken(), way))) as service:
+        outcome = call(service)
+        (row,) = service.audit.list()
+    assert outcome.code == code
+    assert "hunter2" not in outcome.text
+    assert (row.outcome, row.code) == ("failed", code)
+
+
+def test_a_tool_that_does_not_run_asynchronously_fails_and_says_so(path: Path) -> None:
+    class Plain(ScriptedTool):
+        def run(self, arguments: object, *, context: object) -> ToolOutput:  # type: ignore[override]
+            del arguments, context
+            return ToolOutput("x")
+
+    with serving_tools(path, Plain()) as service:
+        assert "async def" in call(service).text
+
+
+def test_a_tool_that_never_returns_is_ended_even_where_it_will_not_stop(path: Path) -> None:
+    async def stubborn(arguments: Mapping[str, Json]) -> object:
+        try:
+            return await never(arguments)
+        except asyncio.CancelledError:
+            return ToolOutput("I stayed")
+
+    tools = [ScriptedTool(act=never, timeout_s=0.01), ScriptedTool("other", act=stubborn, timeout_s=0.01)]
+    with serving_tools(path, *tools) as service:
+        service.open_run(RUN, grants=grants("search", "other"))
+        for name in ("search", "other"):
+            outcome = call(service, name, given=grants("search", "other"))
+            assert outcome.code == "deadline_exceeded"
+
+
+def test_a_run_that_is_stopped_stops_its_calls_and_says_so_in_the_record(path: Path) -> None:
+    stop = Stop()
+
+    async def begun(arguments: Mapping[str, Json]) -> object:
+        stop.stopped = True
+        return await never(arguments)
+
+    tool = ScriptedTool(act=begun)
+    with serving_tools(path, tool) as service:
+        service.open_run(RUN, grants=grants("search"))
+        where = context(grants("search"), stop=stop)
+        with pytest.raises(Cancelled):
+            asyncio.run(service.execute_tool("search", {}, context=where))
+        with pytest.raises(Cancelled):
+            asyncio.run(service.execute_tools_parallel([ToolCall("search", {})] * 3, context=where))
+        (row,) = service.audit.list()
+    assert (row.outcome, row.code) == ("cancelled", "cancelled")
+    assert len(tool.calls) == 1
+
+
+def test_a_task_that_is_cancelled_leaves_a_record_and_no_tool_at_work(path: Path) -> None:
+    ended: list[str] = []
+
+    async def long(arguments: Mapping[str, Json]) -> object:
+        try:
+            return await never(arguments)
+        finally:
+            ended.append("ended")
+
+    tool = ScriptedTool(act=long)
+    with serving_tools(path, tool) as service:
+        service.open_run(RUN, grants=grants("search"))
+
+        async def main() -> None:
+            task = asyncio.create_task(service.execute_tool("search", {}, context=context(grants("search"))))
+            await tool.called.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        (row,) = service.audit.list()
+    assert ended == ["ended"]
+    assert row.outcome == "cancelled"
+
+
+def _piece(repo: str = "repo_shop", text: str = "x") -> Evidence:
+    return Evidence(repo, "shop", "a.py", 1, 1, "b" * 40, "c" * 40, text)
+
+
+def test_an_output_is_bounded_and_says_what_was_cut(path: Path) -> None:
+    long = ToolOutput("x" * 50, evidence=tuple(_piece(text="y" * 10) for _ in range(5)), warnings=("w",))
+    with serving_tools(path, ScriptedTool(output=long)) as service:
+        small = replace(service, bounds=OutputBounds(text=20, evidence=4, evidence_text=30))
+        output = call(small).unwrap()
+        assert call(service).unwrap() == long
+    assert (output.text, len(output.evidence), output.cut) == ("x" * 20, 3, True)
+    assert output.warnings == (
+        "w",
+        "The text was cut: 20 of 50 characters are here.",
+        "Evidence was left out: 3 of 5 pieces are here.",
+    )
+
+
+def test_an_output_with_lines_of_another_repository_is_withheld_whole(path: Path) -> None:
+    leak = ToolOutput("lines of the bank", evidence=(_piece(), _piece("repo_bank", "the bank's")))
+    with serving_tools(path, ScriptedTool(output=leak)) as service:
+        outcome = call(service)
+    assert (outcome.code, outcome.output) == ("not_granted", None)
+    assert "lines of the bank" not in outcome.text
+
+
+def test_no_secret_stands_in_the_record(path: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    with serving_tools(path, ScriptedTool(parameters=WANTED)) as service:
+        call(service, arguments={"query": f"x\n{key}"})
+        call(service, arguments=f"no json {key}")
+        call(service, arguments={"query": 7, "token": key})
+        assert len(service.audit.list()) == 3
+    assert key.encode() not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_what_cannot_be_put_on_record_is_not_done(path: Path) -> None:
+    tool = ScriptedTool(parameters=WANTED)
+    with serving_tools(path, tool) as service:
+        with service.audit._db.read() as conn:
+            conn.execute("PRAGMA max_page_count = 1")  # no page more than there are
+        codes = [call(service, arguments={"query": "x" * 2_000}).code for _ in range(20)]
+    assert set(codes) == {"", "disk_full"}
+    assert len(tool.calls) == codes.count("")
+
+
+def test_only_what_is_a_tool_is_registered_and_a_name_once(path: Path) -> None:
+    bad = [
+        ScriptedTool,
+        object(),
+        ScriptedTool("Search"),
+        ScriptedTool("a" * 65),
+        ScriptedTool(timeout_s=0),
+        ScriptedTool(effect="nuke"),  # type: ignore[arg-type]
+        ScriptedTool("other", parameters={"type": "array"}),
+    ]
+    with serving_tools(path, ScriptedTool()) as service:
+        for tool in bad:
+            with pytest.raises(InvalidInput):
+                service.registry.register(tool)  # type: ignore[arg-type]
+        with pytest.raises(Conflict):
+            service.registry.register(ScriptedTool())
+        with pytest.raises(InvalidInput):
+            service.registry.add_rule(Rule)  # type: ignore[arg-type]
+        assert [spec.name for spec in service.registry.specs] == ["search"]
+        assert service.get_tool_schema("search").description == "Does search."
+        with pytest.raises(NotFound, match="search"):
+            service.get_tool_schema("find")
