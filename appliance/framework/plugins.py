@@ -22,6 +22,7 @@ from appliance.contracts.tools import Tool
 from appliance.contracts.workflows import WorkflowDefinition
 from appliance.errors import ApplianceError, Conflict, DeadlineExceeded, InvalidInput, NotFound
 from appliance.framework.plugin_context import PERMISSIONS, Added, Registering, Taken
+from appliance.framework.plugin_sandbox import SandboxedTool
 from appliance.framework.plugin_source import check_imports
 
 PluginState = Literal["loaded", "failed", "off"]
@@ -73,11 +74,12 @@ class Found:
 class PluginLoader:
     """Loads plugins from *folder*, if there is one, and from where Python finds its modules.
 
-    *taken* are the names that are there already; *validate* raises for the source of a workflow that is not valid. *seconds*
-    are what one plugin has for its import and registration.
+    *taken* are the names that are there already; *validate* raises for the source of a workflow that is not valid; *aside*
+    is a folder for the scratch of calls. *seconds* are what one plugin has for its import and registration.
     """
 
     validate: Callable[[str], object]
+    aside: Path
     taken: Taken = field(default_factory=Taken)
     folder: Path | None = None
     appliance: str = __version__
@@ -118,6 +120,10 @@ class PluginLoader:
     def _path(self) -> list[str]:
         return sys.path if self.folder is None else [*sys.path, str(self.folder)]
 
+    def _confined(self, tool: Tool, point: EntryPoint) -> Tool:
+        """Return *tool* so that each call of it is made in the sandbox."""
+        return SandboxedTool(tool.spec, point.value, () if self.folder is None else (str(self.folder),), self.aside)
+
     def _settled(self, name: str, found: Sequence[Found], before: Added) -> PluginStatus:
         """Load the plugin *name*, put what it adds into *before*, and return how it is."""
         status = PluginStatus(display(name), "failed")
@@ -128,7 +134,7 @@ class PluginLoader:
             manifest, added = self._registered(one, before)
         except ApplianceError as exc:
             return _failed(status, exc.message, exc.remedy)
-        before.tools |= added.tools
+        before.tools |= {name: self._confined(tool, one.point) for name, tool in added.tools.items()}
         before.agents |= added.agents
         before.workflows |= added.workflows
         before.rules |= added.rules

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+_COMPILED: Final = shutil.ignore_patterns("__pycache__")
 EXAMPLE: Final = Path(__file__).parent / "example_plugin"
 
 PREFACE: Final = """
@@ -37,7 +38,7 @@ class Plugin:
 def install_example(folder: Path) -> Path:
     """Install the example into *folder* and return that."""
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    shutil.copytree(EXAMPLE / "skellig_glossary", folder / "skellig_glossary", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(EXAMPLE / "skellig_glossary", folder / "skellig_glossary", ignore=_COMPILED)
     points = project["entry-points"]["skellig.plugins"]
     _describe(folder, project["name"], project["version"], points)
     return folder

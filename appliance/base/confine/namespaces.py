@@ -49,10 +49,11 @@ def furnish(*, root: str, readable: tuple[str, ...], writable: dict[str, str]) -
     lacking = []
     kernel.mount("", "/", "", _RECURSIVE | _PRIVATE)
     kernel.mount("tmpfs", root, "tmpfs", _NO_SETUID | _NO_DEVICES, _ROOT_SIZE)
-    for path in sorted(readable):
-        _show(path, root)
-    for name, path in sorted(writable.items()):
-        _bind(path, _place(name, root, folder=True), _NO_SETUID | _NO_DEVICES)
+    for path in sorted({*readable, *writable}):  # a folder before what is in it, which it would cover
+        if path in writable:
+            _bind(writable[path], _place(path, root, folder=True), _NO_SETUID | _NO_DEVICES)
+        else:
+            _show(path, root)
     _devices(root)
     Path(root, "proc").mkdir(exist_ok=True)
     try:

@@ -1,7 +1,6 @@
 """Claims about plugins: only what is enabled runs, and whatever one does is shown and stops nothing else."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,10 @@ def refuse(source: str) -> None:
     raise InvalidInput(f"That is no workflow: {source[:20]}")
 
 
-@pytest.fixture(autouse=True)
-def clean_path() -> Iterator[None]:
-    """Take what a loader adds to the path of modules away with the test."""
-    path, modules = sys.path[:], set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if not name.startswith("appliance"):
-            del sys.modules[name]
-
-
 def load(folder: Path, *enabled: str, taken: Taken | None = None, seconds: float = 5.0) -> PluginSet:
-    return PluginLoader(validate=len, taken=taken or Taken(), folder=folder, seconds=seconds).load(enabled)
+    return PluginLoader(
+        validate=len, aside=folder.with_name("aside"), taken=taken or Taken(), folder=folder, seconds=seconds
+    ).load(enabled)
 
 
 def status(found: PluginSet, name: str) -> PluginStatus:
@@ -129,7 +119,7 @@ def test_what_a_plugin_added_before_it_failed_is_not_kept(tmp_path: Path) -> Non
 
 def test_a_workflow_that_is_not_valid_fails_its_plugin(tmp_path: Path) -> None:
     install_example(tmp_path)
-    found = PluginLoader(validate=refuse, folder=tmp_path).load(["glossary"])
+    found = PluginLoader(validate=refuse, aside=tmp_path / "aside", folder=tmp_path).load(["glossary"])
     assert "no workflow" in status(found, "glossary").reason
 
 

@@ -1,0 +1,101 @@
+"""Claims about calls of plugins' tools: each is made in the sandbox, and what it gives or raises is told."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from appliance.contracts.tools import Grants, Json, Tool, ToolContext, ToolOutput
+from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, LimitExceeded, MalformedContent
+from appliance.framework.plugins import PluginLoader
+from tests.support.plugins import install, install_example
+
+SOURCE = """
+import os, socket, time
+from pathlib import Path
+
+class Own:
+    def __init__(self, effect):
+        self.spec = ToolSpec(f"own_{effect}", "Do it.", {"type": "object"}, effect=effect, timeout_s=TIMEOUT)
+    async def run(self, arguments, *, context):
+        return ToolOutput(str(eval(arguments["do"])), {"workspace": str(context.workspace)})
+
+class P(Plugin):
+    manifest = Manifest(NAME, "1", "", permissions=("read", "write"))
+    def register(self, context):
+        context.register_tool(Own("read"))
+        context.register_tool(Own("write"))
+
+plugin = P()
+"""
+
+
+class Going:
+    def check(self) -> None:
+        """Go on."""
+
+
+def tools(folder: Path, name: str) -> Mapping[str, Tool]:
+    found = PluginLoader(validate=len, aside=folder.with_name("aside"), folder=folder).load([name])
+    assert [status.state for status in found.statuses] == ["loaded"], found.statuses
+    return {tool.spec.name: tool for tool in found.tools}
+
+
+def call(tool: Tool, arguments: Mapping[str, Json], *, workspace: Path | None = None) -> ToolOutput:
+    context = ToolContext("run_1", Grants("prj_1"), Going(), workspace)
+    return asyncio.run(tool.run(arguments, context=context))
+
+
+def own(tmp_path: Path, effect: str = "read", *, seconds: float = 20.0) -> Tool:
+    name = f"own{tmp_path.name.replace('_', '')}"[:40]
+    return tools(install(tmp_path / "plugins", name, f"TIMEOUT = {seconds}\n{SOURCE}"), name)[f"own_{effect}"]
+
+
+def test_the_example_s_tool_answers(tmp_path: Path) -> None:
+    output = call(tools(install_example(tmp_path / "plugins"), "glossary")["glossary"], {"word": "Span"})
+    assert (output.text, output.data["found"]) == ("Lines of one file at one commit.", True)
+
+
+def test_a_call_reaches_no_network_no_other_files_and_no_other_process(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("key")
+    tool = own(tmp_path)
+    for reach in (f"Path({str(secret)!r}).read_text()", "socket.socket()", f"os.kill({os.getpid()}, 0)"):
+        with pytest.raises(InvalidInput, match=r"raised (PermissionError|FileNotFoundError|ProcessLookupError)"):
+            call(tool, {"do": reach})
+
+
+def test_what_a_call_prints_is_no_result(tmp_path: Path) -> None:
+    assert call(own(tmp_path), {"do": "print('{\"output\": 1}') or 'said'"}).text == "said"
+
+
+def test_a_tool_that_writes_gets_the_worktree_and_one_that_reads_does_not(tmp_path: Path) -> None:
+    worktree = tmp_path / "tree"
+    worktree.mkdir()
+    assert call(own(tmp_path), {"do": "'x'"}, workspace=worktree).data["workspace"] == "None"
+    writes = tools(tmp_path / "plugins", f"own{tmp_path.name.replace('_', '')}"[:40])["own_write"]
+    call(writes, {"do": "(context.workspace / 'made').write_text('made')"}, workspace=worktree)
+    assert (worktree / "made").read_text() == "made"
+    with pytest.raises(InvalidInput, match="no scratch worktree"):
+        call(writes, {"do": "'x'"})
+
+
+@pytest.mark.parametrize(
+    ("do", "error"),
+    [
+        ("1 / 0", InvalidInput),
+        ("time.sleep(60)", DeadlineExceeded),
+        ("os._exit(3)", MalformedContent),
+        ("'x' * 2_000_000", LimitExceeded),
+    ],
+)
+def test_a_call_that_goes_wrong_is_an_error_with_why(tmp_path: Path, do: str, error: type[ApplianceError]) -> None:
+    with pytest.raises(error):
+        call(own(tmp_path, seconds=1.5), {"do": do})
+
+
+def test_nothing_of_a_call_stays(tmp_path: Path) -> None:
+    call(own(tmp_path), {"do": "Path('left').write_text('x')"})
+    assert list((tmp_path / "aside").iterdir()) == []
