@@ -1,0 +1,247 @@
+"""The turn log: one SQLite file that a machine writes ahead, so that a kill costs at most the turn in flight."""
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from appliance.operator.encoding import encoded
+from appliance.operator.errors import LogDamaged, LogFault, LogTaken, LogVersion
+from appliance.operator.messages import Message
+from appliance.operator.models import StateMachineModel
+from appliance.operator.objectives import ObjectiveSlot
+from appliance.operator.record import TurnRecord
+
+VERSION: Final = 1
+_APPLICATION: Final = 0x6F706C67  # "oplg": what kind of file this is
+_BUSY_TIMEOUT_S: Final = 10.0
+_BROKEN: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_SCHEMA: Final = """
+CREATE TABLE machines (machine TEXT PRIMARY KEY, epoch INTEGER NOT NULL, persona TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE messages (
+  machine TEXT, position INTEGER, message TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (machine, position)
+) WITHOUT ROWID;
+CREATE TABLE slots (
+  machine TEXT, agent TEXT, number INTEGER, slot TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (machine, agent, number)
+) WITHOUT ROWID;
+CREATE TABLE turns (
+  number INTEGER PRIMARY KEY, machine TEXT NOT NULL, turn_id TEXT NOT NULL UNIQUE, record TEXT NOT NULL, crc INTEGER NOT NULL
+);
+CREATE INDEX turns_of ON turns (machine);
+"""
+
+
+class TurnLog:
+    """The log of one *machine* at *path*; several machines may share a file, each under a name of its own.
+
+    Whatever is kept survives a power cut on return. The methods may be called from any thread. A file of another version
+    or kind raises `LogVersion`, a damaged one `LogDamaged`, a disk that is full or read-only `LogFault`; the file is left
+    as it is then.
+    """
+
+    def __init__(self, path: Path | str, *, machine: str = "main") -> None:
+        self.path = Path(path)
+        self.machine = machine
+        self._lock = threading.Lock()
+        self._epoch = 0
+        self._persona = ""
+        self._thread: tuple[Message, ...] = ()
+        self._slots: dict[str, int] = {}
+        with self._faults():
+            self._db = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            try:
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def empty(self) -> bool:
+        """Whether no machine of that name stands in the file."""
+        with self._faults():
+            return self._db.execute("SELECT 1 FROM machines WHERE machine = ?", (self.machine,)).fetchone() is None
+
+    def claim(self) -> None:
+        """Write for this machine from now on; whoever wrote before is refused with `LogTaken` from now on."""
+        with self._writing(fenced=False):
+            self._db.execute(
+                "INSERT INTO machines VALUES (?, 1, '', 0) ON CONFLICT (machine) DO UPDATE SET epoch = epoch + 1",
+                (self.machine,),
+            )
+            self._epoch = self._number("SELECT epoch FROM machines WHERE machine = ?", self.machine)
+
+    def keep(
+        self,
+        *,
+        persona: str | None = None,
+        thread: tuple[Message, ...] | None = None,
+        slots: Sequence[ObjectiveSlot] = (),
+        turn: TurnRecord | None = None,
+    ) -> None:
+        """Keep all that is given, or on an error nothing of it."""
+        rows = [(slot.agent, slot.index, encoded(slot, place=slot.commission_id)) for slot in slots]
+        known, messages = self._changed(thread)
+        with self._writing():
+            if persona is not None and persona != self._persona:
+                self._db.execute(
+                    "UPDATE machines SET persona = ?, crc = ? WHERE machine = ?", (persona, _crc(persona), self.machine)
+                )
+            if thread is not None and (messages or known < len(self._thread)):
+                self._db.execute("DELETE FROM messages WHERE machine = ? AND position >= ?", (self.machine, known))
+                numbered = [(self.machine, at, text, _crc(text)) for at, text in enumerate(messages, start=known)]
+                self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", numbered)
+            for agent, number, text in rows:
+                self._db.execute(
+                    "INSERT OR REPLACE INTO slots VALUES (?, ?, ?, ?, ?)", (self.machine, agent, number, text, _crc(text))
+                )
+            if turn is not None:
+                self._keep_turn(turn)
+        self._persona = self._persona if persona is None else persona
+        self._thread = self._thread if thread is None else thread
+        for agent, number, _ in rows:
+            self._slots[agent] = max(number, self.objectives_of(agent))
+
+    def objectives_of(self, agent: str) -> int:
+        """Return how many objectives of *agent* are kept."""
+        return self._slots.get(agent, 0)
+
+    def model(self) -> StateMachineModel:
+        """Return the machine as it was last kept; raise `LogFault` if there is none."""
+        try:
+            return StateMachineModel.model_validate(self._load())
+        except (ValidationError, KeyError, TypeError) as exc:
+            raise self._damaged("the machine") from exc
+
+    def _load(self) -> dict[str, Any]:
+        with self._faults():
+            found = self._db.execute("SELECT persona, crc FROM machines WHERE machine = ?", (self.machine,)).fetchone()
+            if found is None:
+                raise LogFault(f"{self.path} holds no machine {self.machine!r}: make a StateMachine with this log first.")
+            persona = self._whole(*found, what="the persona")
+            query = "SELECT message, crc FROM messages WHERE machine = ? ORDER BY position"
+            messages = [self._whole(*row, what="a message") for row in self._db.execute(query, (self.machine,))]
+            query = "SELECT slot, crc FROM slots WHERE machine = ? ORDER BY agent, number"
+            slots = [self._whole(*row, what="an objective") for row in self._db.execute(query, (self.machine,))]
+        specs = persona["agents"]
+        agents = [{"spec": spec, "slots": [slot for slot in slots if slot["agent"] == spec["name"]]} for spec in specs]
+        self._persona = encoded(persona)
+        self._thread = tuple(messages)
+        self._slots = {agent["spec"]["name"]: len(agent["slots"]) for agent in agents}
+        return {"coordinator": persona["coordinator"], "coordinator_messages": messages, "agents": agents}
+
+    def turns(self) -> list[TurnRecord]:
+        """Return all turns of the machine, the first first; one that is ``running`` runs now, or was cut off."""
+        with self._faults():
+            query = "SELECT record, crc FROM turns WHERE machine = ? ORDER BY number"
+            rows = self._db.execute(query, (self.machine,)).fetchall()
+        try:
+            return [TurnRecord.model_validate(self._whole(*row, what="a turn")) for row in rows]
+        except ValidationError as exc:
+            raise self._damaged("a turn") from exc
+
+    def interrupt(self) -> None:
+        """Mark the turns that are running as interrupted."""
+        for turn in self.turns():
+            if turn.status == "running":
+                self.keep(turn=turn.model_copy(update={"status": "interrupted"}))
+
+    def _changed(self, thread: tuple[Message, ...] | None) -> tuple[int, list[str]]:
+        """Return how many messages of *thread* are kept already, and the others as JSON."""
+        if thread is None:
+            return 0, []
+        pairs = enumerate(zip(self._thread, thread, strict=False))
+        known = next((at for at, (old, new) in pairs if old is not new and old != new), min(len(self._thread), len(thread)))
+        rest = enumerate(thread[known:], start=known)
+        return known, [encoded(message, place=f"coordinator_messages[{at}]") for at, message in rest]
+
+    def _keep_turn(self, turn: TurnRecord) -> None:
+        text = encoded(turn)
+        self._db.execute(
+            "INSERT INTO turns (machine, turn_id, record, crc) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (turn_id) DO UPDATE SET record = excluded.record, crc = excluded.crc",
+            (self.machine, turn.turn_id, text, _crc(text)),
+        )
+
+    def _open(self) -> None:
+        kind, version = self._number("PRAGMA application_id"), self._number("PRAGMA user_version")
+        tables = self._number("SELECT count(*) FROM sqlite_schema")
+        if tables and kind != _APPLICATION:
+            raise LogVersion(f"{self.path} is a database, but no turn log: choose another path.")
+        if tables and version != VERSION:
+            said = f"{self.path} is a turn log of version {version}, and this program knows {VERSION}"
+            raise LogVersion(f"{said}: open it with the program that wrote it, or begin a new one at another path.")
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        if not tables:
+            self._make()
+        elif (found := self._db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise self._damaged(str(found))
+
+    def _make(self) -> None:
+        with self._writing(fenced=False):
+            if self._number("SELECT count(*) FROM sqlite_schema"):
+                return  # another process was faster
+            for statement in _SCHEMA.split(";"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id={_APPLICATION}")
+            self._db.execute(f"PRAGMA user_version={VERSION}")
+
+    @contextmanager
+    def _writing(self, *, fenced: bool = True) -> Iterator[None]:
+        """Make the block one transaction, refused where another machine has claimed the log."""
+        with self._lock, self._faults():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                if fenced:
+                    self._fence()
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # a full disk may have rolled back already
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _fence(self) -> None:
+        if self._number("SELECT epoch FROM machines WHERE machine = ?", self.machine) != self._epoch:
+            raise LogTaken(f"Another machine writes {self.machine!r} in {self.path} now: this one may not go on.")
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as exc:
+            if getattr(exc, "sqlite_errorcode", 0) & 0xFF in _BROKEN:
+                raise self._damaged(str(exc)) from exc
+            raise LogFault(
+                f"The turn log {self.path} failed: {exc}. Free space, or choose a path that can be written."
+            ) from exc
+
+    def _number(self, query: str, *values: object) -> int:
+        row = self._db.execute(query, values).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _whole(self, text: str, crc: int, *, what: str) -> Any:  # noqa: ANN401 - JSON
+        try:
+            if _crc(text) != crc:
+                raise self._damaged(what)
+            return json.loads(text)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise self._damaged(what) from exc
+
+    def _damaged(self, what: str) -> LogDamaged:
+        said = f"The turn log {self.path} is damaged ({what} is not as it was written)"
+        return LogDamaged(f"{said}: restore it from a copy, or begin a new one at another path.")
+
+
+def _crc(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))

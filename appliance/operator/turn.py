@@ -1,0 +1,140 @@
+"""A turn: what belongs to one question alone, and who works on it."""
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from appliance.operator.events import Listener, StreamingCallback
+from appliance.operator.gate import Gate
+from appliance.operator.limits import RunLimits
+from appliance.operator.usage import added, tokens
+
+_ENDS_WITHIN_S: Final = 2.0
+
+
+@dataclass(eq=False, slots=True)
+class Errand:
+    """One run of one junior within a turn."""
+
+    settled: "asyncio.Future[None]"
+    task: "asyncio.Task[Any] | None" = None
+    stopped: bool = False
+
+    def begun(self, task: "asyncio.Task[Any]") -> None:
+        """Know the *task* that does it."""
+        self.task = task
+
+    def stop(self) -> None:
+        """Have it end as failed."""
+        self.stopped = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+@dataclass(eq=False, slots=True)
+class Turn:
+    """The budget, the numbers of the events, and the usage of one turn.
+
+    A call by hand, outside of `run`, is one alone; it is not *asked* by a user, and no other waits for its end.
+    """
+
+    limits: RunLimits
+    callback: StreamingCallback = None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    asked: bool = False
+    open: bool = True
+    failed: bool = False
+    commissions: int = 0
+    instructs: int = 0
+    usage: dict[str, Any] = field(default_factory=dict)
+    numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    errands: set[Errand] = field(default_factory=set)
+
+    def listener(self, callback: StreamingCallback = None) -> Listener:
+        """Return who hears the events of one call: *callback*, or whoever listens to the turn."""
+        heard = self.callback if callback is None else callback
+        return Listener(heard, turn_id=self.id, numbers=self.numbers)
+
+    def spent(self) -> str:
+        """Return the sentence that says why no more work may begin, or ``""``."""
+        if self.failed:
+            return "The turn is over."
+        most = self.limits.max_tokens
+        if most is not None and tokens(self.usage) >= most:
+            return f"This turn has used its {most} tokens."
+        return ""
+
+    def count_commission(self) -> str:
+        """Count one commission; return the sentence that refuses it, or ``""``."""
+        most = self.limits.max_commissions
+        if most is not None and self.commissions >= most:
+            return f"This turn has made its {most} commissions."
+        if not (sentence := self.spent()):
+            self.commissions += 1
+        return sentence
+
+    def count_instruct(self) -> str:
+        """Count one instruction; return the sentence that refuses it, or ``""``."""
+        most = self.limits.max_instructs
+        if most is not None and self.instructs >= most:
+            return f"This turn has given its {most} instructions."
+        if not (sentence := self.spent()):
+            self.instructs += 1
+        return sentence
+
+    def use(self, usage: Mapping[str, Any] | None) -> None:
+        """Add what a run cost."""
+        self.usage = added(self.usage, usage)
+
+    async def end(self, *, failed: bool = False) -> None:
+        """Let no more work begin in it, and end what still runs."""
+        self.open = False
+        self.failed = failed
+        loop = asyncio.get_running_loop()
+        for errand in tuple(self.errands):
+            errand.settled.get_loop().call_soon_threadsafe(errand.stop)
+        if here := [errand.settled for errand in self.errands if errand.settled.get_loop() is loop]:
+            await asyncio.wait(here, timeout=_ENDS_WITHIN_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Who works: for which machine, in which turn, handed on how often, and within whose frame."""
+
+    machine: object
+    turn: Turn
+    depth: int = 0
+    seat: Gate | None = None
+    above: "Frame | None" = None
+
+
+_FRAME: ContextVar[Frame | None] = ContextVar("appliance.operator.frame", default=None)
+
+
+def current() -> Frame | None:
+    """Return the frame of whoever calls, None outside of any."""
+    return _FRAME.get()
+
+
+def within(machine: object) -> Frame | None:
+    """Return the innermost frame of that *machine* around whoever calls, if its turn is open."""
+    frame = current()
+    while frame is not None and not (frame.machine is machine and frame.turn.open):
+        frame = frame.above
+    return frame
+
+
+@contextmanager
+def entered(frame: Frame) -> Iterator[None]:
+    """Let what the block calls find *frame*."""
+    token = _FRAME.set(frame)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a coroutine that is thrown away ends in the context of whoever throws
+            _FRAME.reset(token)
