@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphResult
     from appliance.framework.graph_shape import END, START, Send
     from appliance.framework.plugins import PluginSet, PluginStatus
+    from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
 
 _MODULES: Final = {
     "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
@@ -25,6 +26,7 @@ _MODULES: Final = {
     "graph_events": ("GraphEvent", "GraphEventType", "GraphResult"),
     "graph_shape": ("END", "START", "Send"),
     "plugins": ("PluginSet", "PluginStatus"),
+    "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
 }
 """The modules of this package, and what each gives to its public face."""
 
@@ -47,6 +49,10 @@ __all__ = [
     "Send",
     "SqliteCheckpointer",
     "StateGraph",
+    "Team",
+    "TeamLimits",
+    "TeamMember",
+    "TeamResult",
 ]
 
 
