@@ -1,0 +1,98 @@
+"""What tools take: schemas of which every part is bounded, and arguments read by their kind.
+
+Schemas stand in every prompt, so descriptions are a few words, and only where the name does not say it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from appliance.contracts.chat import JsonSchema
+from appliance.contracts.tools import Json
+from appliance.errors import InvalidInput, UnsafePath
+
+LONGEST_PATH: Final = 1_000
+LONGEST_NAME: Final = 200
+LONGEST_REPO: Final = 100
+LAST_LINE: Final = 10_000_000
+
+Property = Mapping[str, object]
+
+
+def schema(required: Sequence[str] = (), **properties: Property) -> JsonSchema:
+    """Return the schema of an object of *properties*, what it needs first."""
+    ordered = dict(sorted(properties.items(), key=lambda item: item[0] not in required))
+    return {"type": "object", "properties": ordered, "required": list(required), "additionalProperties": False}
+
+
+def text(most: int, description: str = "", *, least: int = 0) -> Property:
+    """Return the schema of a text of at most *most* characters."""
+    bounds: dict[str, object] = {"type": "string", "maxLength": most}
+    if least:
+        bounds["minLength"] = least
+    return bounds | ({"description": description} if description else {})
+
+
+def number(least: int, most: int, description: str = "") -> Property:
+    """Return the schema of a whole number."""
+    return {"type": "integer", "minimum": least, "maximum": most} | ({"description": description} if description else {})
+
+
+def words(most: int, longest: int, description: str = "") -> Property:
+    """Return the schema of a list of texts."""
+    items = {"type": "string", "maxLength": longest}
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": most} | (
+        {"description": description} if description else {}
+    )
+
+
+REPO: Final = text(LONGEST_REPO)
+PATH: Final = text(LONGEST_PATH, "such as src/main.py", least=1)
+NAME: Final = text(LONGEST_NAME, "such as Client.stream", least=1)
+
+
+class Given:
+    """The arguments of one call. They fit the schema already; what does not is refused here too."""
+
+    def __init__(self, arguments: Mapping[str, Json]) -> None:
+        self._arguments = arguments
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a text; raise `InvalidInput` for anything else, and for one with a NUL in it."""
+        value = self._arguments.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str) or "\0" in value:
+            raise InvalidInput(f"{name} is no text.", remedy="Give a text without NUL.")
+        return value
+
+    def number(self, name: str, default: int) -> int:
+        """Return a whole number; raise `InvalidInput` for anything else."""
+        value = self._arguments.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidInput(f"{name} is no whole number.", remedy="Give one, such as 10.")
+        return value
+
+    def words(self, name: str) -> list[str]:
+        """Return a list of texts; raise `InvalidInput` for anything else."""
+        value = self._arguments.get(name)
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise InvalidInput(f"{name} is no list.", remedy="Give a list of texts.")
+        found = [each for each in value if isinstance(each, str) and "\0" not in each]
+        if len(found) != len(value):
+            raise InvalidInput(f"{name} holds something that is no text.", remedy="Give a list of texts without NUL.")
+        return found
+
+    def path(self, name: str = "path") -> str:
+        """Return the path of something in a repository, "" if none was given; raise `UnsafePath` for one that leaves it."""
+        value = self._arguments.get(name)
+        if value is None or value == "":
+            return ""
+        parts = value.split("/") if isinstance(value, str) else [""]
+        if not isinstance(value, str) or "\0" in value or len(value) > LONGEST_PATH or {"", ".", ".."} & set(parts):
+            raise UnsafePath(
+                f"{name} is not the path of something in a repository.",
+                remedy="Give it as other tools name it, relative to the repository and without `..`.",
+            )
+        return value

@@ -1,0 +1,130 @@
+"""What git tells: who changed a definition, a file, a line, and how. Only commits that the granted branch descends from."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from appliance.base.paths import display
+from appliance.codeintel.query.lines import FileLines, held, read_lines
+from appliance.codeintel.query.parts import Part
+from appliance.codeintel.results import Change, Scope
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.source.past import Blamed, Commit
+from appliance.contracts.tools import ToolContext, ToolOutput
+from appliance.orchestrator.tools.arguments import LAST_LINE, LONGEST_PATH, NAME, PATH, REPO, Given, number, schema, text
+from appliance.orchestrator.tools.built_in import BuiltIn, tool
+from appliance.orchestrator.tools.changes import Changes, changes
+from appliance.orchestrator.tools.reach import CodeIndex, Reach
+from appliance.orchestrator.tools.told import Entry, Resting, Row, label_of, proof, told, where
+
+_LIMIT: Final = 20
+_MOST: Final = 100
+_MOST_LINES: Final = 100
+_ID: Final = 12
+_COMMIT: Final = text(64, "its id, or how that begins", least=7)
+
+
+def past_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
+    """Return the tools of this family over *index*."""
+
+    async def history(given: Given, context: ToolContext) -> ToolOutput:
+        reach = await Reach.of(index, context)
+        scope, limit = reach.scope(given.text("repo")), given.number("limit", _LIMIT)
+        found = await index.graphs.history(given.text("name"), scope=scope, limit=limit)
+        return told("commits", [_commit(each) for each in found.changes], found, total=found.total, label="commits")
+
+    async def log(given: Given, context: ToolContext) -> ToolOutput:
+        part, source = await _opened(index, given, context)
+        path, limit = given.path(), given.number("limit", _LIMIT)
+        found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=limit + 1)
+        entries, label = [_commit(each) for each in found[:limit]], f"commits of {label_of(path or '.')}"
+        return told("commits", entries, Resting((part.freshness,)), total=len(found), label=label)
+
+    async def blame(given: Given, context: ToolContext) -> ToolOutput:
+        reach, path = await Reach.of(index, context), given.path()
+        scope = reach.scope(given.text("repo"))
+        start, end = given.number("start_line", 1), given.number("end_line", 0)
+        lines, blamed = await asyncio.to_thread(_blamed, index, scope, path, start, end)
+        rests = Resting((lines.freshness,), lines.warnings)
+        entries = [_line(lines, each) for each in blamed]
+        return told("lines", entries, rests, total=len(entries), label=label_of(lines.span.path), facts=where(lines.span))
+
+    async def diff(given: Given, context: ToolContext) -> ToolOutput:
+        part, source = await _opened(index, given, context)
+        commit, base, path = given.text("commit"), given.text("base"), given.path()
+        return _changed(await asyncio.to_thread(changes, source, part, commit=commit, base=base, path=path), part)
+
+    repo, limit = REPO, number(1, _MOST)
+    path, lines = text(LONGEST_PATH, "a file or folder; left out: all"), number(1, LAST_LINE)
+    return (
+        tool(
+            "history",
+            "List who changed a definition, and when.",
+            schema(["name"], name=NAME, repo=repo, limit=limit),
+            history,
+            category="git",
+        ),
+        tool("git_log", "List the newest commits.", schema(path=path, repo=repo, limit=limit), log, category="git"),
+        tool(
+            "git_blame",
+            "Tell which commit made each line of a file.",
+            schema(["path"], path=PATH, repo=repo, start_line=lines, end_line=lines),
+            blame,
+            category="git",
+        ),
+        tool(
+            "git_diff",
+            "Show what a commit changed, or what changed since base.",
+            schema(["commit"], commit=_COMMIT, base=_COMMIT, path=path, repo=repo),
+            diff,
+            category="git",
+        ),
+    )
+
+
+async def _opened(index: CodeIndex, given: Given, context: ToolContext) -> tuple[Part, Source]:
+    """Return what is indexed of the repository that is meant, and where its commits are."""
+    reach = await Reach.of(index, context)
+    part = await asyncio.to_thread(reach.part, index, given.text("repo"))
+    return part, await asyncio.to_thread(index.generations.source, part.repo)
+
+
+def _blamed(index: CodeIndex, scope: Scope, path: str, start: int, end: int) -> tuple[FileLines, list[Blamed]]:
+    file = held(index.generations, path, scope=scope)
+    have = read_lines(index.generations, file, start=start, end=end, most=_MOST_LINES)
+    source, span = index.generations.source(file.part.repo), have.span
+    lines = (span.start_line, span.end_line)
+    return have, source.blame(commit=span.commit, path=span.path, lines=lines) if have.lines else []
+
+
+def _commit(each: Change | Commit) -> Entry:
+    number = each.commit if isinstance(each, Change) else each.id
+    row = {"commit": number, "author": display(each.author), "date": each.date, "summary": display(each.summary)}
+    return Entry(f"{number[:_ID]} {each.date[:10]} {display(each.author)}: {display(each.summary)}", row)
+
+
+def _line(have: FileLines, each: Blamed) -> Entry:
+    made, text = each.commit, have.lines[each.line - have.span.start_line]
+    span = replace(have.span, start_line=each.line, end_line=each.line)
+    row: Row = {"line": each.line, "commit": made.id, "author": display(made.author), "date": made.date}
+    return Entry(
+        f"{each.line}  {made.id[:_ID]} {made.date[:10]} {display(made.author)}  {text}",
+        {**row, "summary": display(made.summary)},
+        evidence=proof(span, text, why=f"last changed by {made.id[:_ID]}"),
+    )
+
+
+def _changed(found: Changes, part: Part) -> ToolOutput:
+    entries = [
+        Entry(
+            f"{each.how} {display(each.path)}",
+            {"path": display(each.path), "how": each.how},
+            each.text,
+            each.evidence,
+            lines=_MOST_LINES,
+        )
+        for each in found.files
+    ]
+    rests = Resting((part.freshness,), found.warnings)
+    facts = {"commit": found.commit, "base": found.base}
+    return told("changed files", entries, rests, total=found.total, label=f"changes of {found.commit[:_ID]}", facts=facts)

@@ -1,0 +1,112 @@
+"""Two repositories that a run was granted, one that it was not, and one of another project: known by what stands in them."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from appliance.base.sqlite import connect
+from appliance.codeintel.offers import Graphing, Searching
+from appliance.codeintel.query.gather import Patience
+from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.schema import MIGRATIONS
+from appliance.codeintel.source.base import Source
+from appliance.codeintel.store.generation import Generation
+from appliance.codeintel.store.generations import Generations
+from appliance.contracts.tools import Grants, Json, Tool, ToolContext, ToolOutput
+from appliance.ids import RepoId
+from appliance.orchestrator.tools.builtin import builtin_tools
+from tests.support.repos import commit, git
+from tests.support.shop import FILES, Shop
+
+CANARY = "zebra_canary"
+HIDDEN: Mapping[str, str] = {"shop/store.py": f"def {CANARY}():\n    return '{CANARY}'\n", "hidden.py": f"{CANARY} = 1\n"}
+
+
+class Watched(Generations):
+    """Notes which repositories are opened."""
+
+    opened: set[RepoId]
+
+    def published(self, repo: RepoId | Repo, branch: str = "") -> Generation:
+        self.opened.add(repo.id if isinstance(repo, Repo) else repo)
+        return super().published(repo, branch)
+
+    def source(self, repo: RepoId | Repo) -> Source:
+        self.opened.add(repo.id if isinstance(repo, Repo) else repo)
+        return super().source(repo)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Implements `CodeIndex`."""
+
+    registry: Registry
+    generations: Watched
+    searcher: Searching
+    graphs: Graphing
+
+
+class GoesOn:
+    def check(self) -> None:
+        return
+
+
+@dataclass(slots=True)
+class Bench:
+    """Tools over repositories, called as a run that was granted some of them."""
+
+    shop: Shop
+    index: Index
+    repo: Repo
+    second: Repo
+    hidden: Repo
+    elsewhere: Repo
+    tools: dict[str, Tool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tools = {tool.spec.name: tool for tool in builtin_tools(self.index)}
+
+    def context(self, *repos: Repo, project: str = "", branches: tuple[str, ...] = ()) -> ToolContext:
+        granted = tuple(repo.id for repo in repos or (self.repo,))
+        grants = Grants(project or self.shop.project, granted, effects=frozenset({"read", "run", "write"}))
+        return ToolContext("run_1", grants, GoesOn(), branches=branches)
+
+    def call(self, tool: str, arguments: Mapping[str, Json], context: ToolContext | None = None) -> ToolOutput:
+        return asyncio.run(self.tools[tool].run(arguments, context=context or self.context()))
+
+    def tip(self, repo: Repo) -> str:
+        return self.index.generations.info(repo.id).commit
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    shop = Shop(tmp_path_factory.mktemp("shop"))
+    repo, second, hidden = (
+        shop.make("shop"),
+        shop.make("second", {"two.py": "def two():\n    return 2\n"}),
+        shop.make("hidden", HIDDEN),
+    )
+    made = shop.folder / "shop"
+    commit(made, {"hidden.py": f"{CANARY} = 2\n"}, f"{CANARY} on a side branch", branch="side")
+    commit(made, {"shop/pool.py": FILES["shop/pool.py"].replace("down", "away")}, "Say away", when=1_700_000_100)
+    git(made, "reset", "-q", "--hard", "main")
+    shop.index(repo)
+    shop.graph(repo)
+    other = shop.registry.add_project("elsewhere")
+    elsewhere = shop.registry.add_repo(other.id, shop.folder / "hidden", name="apart")
+    shop.index(elsewhere)
+    registry = Registry(
+        connect(shop.paths.global_db, migrations=MIGRATIONS), paths=shop.paths, limits=shop.limits, clock=shop.clock
+    )
+    generations = Watched(registry, paths=shop.paths, clock=shop.clock)
+    generations.opened = set()
+    searcher = Searcher(generations, None, shop.clock, patience=Patience(vector=10.0, behind=10.0))
+    graphs = GraphReader(generations, searcher, shop.clock)
+    yield Bench(shop, Index(registry, generations, searcher, graphs), repo, second, hidden, elsewhere)
+    generations.close()
+    registry.close()
+    shop.close()
