@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from appliance.base.paths import display
@@ -26,60 +27,49 @@ _COMMIT: Final = text(64, "its id, or how that begins", least=7)
 
 def past_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
     """Return the tools of this family over *index*."""
-
-    async def history(given: Given, context: ToolContext) -> ToolOutput:
-        reach = await Reach.of(index, context)
-        scope, limit = reach.scope(given.text("repo")), given.number("limit", _LIMIT)
-        found = await index.graphs.history(given.text("name"), scope=scope, limit=limit)
-        return told("commits", [_commit(each) for each in found.changes], found, total=found.total, label="commits")
-
-    async def log(given: Given, context: ToolContext) -> ToolOutput:
-        part, source = await _opened(index, given, context)
-        path, limit = given.path(), given.number("limit", _LIMIT)
-        found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=limit + 1)
-        entries, label = [_commit(each) for each in found[:limit]], f"commits of {label_of(path or '.')}"
-        return told("commits", entries, Resting((part.freshness,)), total=len(found), label=label)
-
-    async def blame(given: Given, context: ToolContext) -> ToolOutput:
-        reach, path = await Reach.of(index, context), given.path()
-        scope = reach.scope(given.text("repo"))
-        start, end = given.number("start_line", 1), given.number("end_line", 0)
-        lines, blamed = await asyncio.to_thread(_blamed, index, scope, path, start, end)
-        rests = Resting((lines.freshness,), lines.warnings)
-        entries = [_line(lines, each) for each in blamed]
-        return told("lines", entries, rests, total=len(entries), label=label_of(lines.span.path), facts=where(lines.span))
-
-    async def diff(given: Given, context: ToolContext) -> ToolOutput:
-        part, source = await _opened(index, given, context)
-        commit, base, path = given.text("commit"), given.text("base"), given.path()
-        return _changed(await asyncio.to_thread(changes, source, part, commit=commit, base=base, path=path), part)
-
+    git = partial(tool, category="git")
     repo, limit = REPO, number(1, _MOST)
-    path, lines = text(LONGEST_PATH, "a file or folder; left out: all"), number(1, LAST_LINE)
+    path, line = text(LONGEST_PATH, "a file or folder; left out: all"), number(1, LAST_LINE)
+    of_name, of_path = schema(["name"], name=NAME, repo=repo, limit=limit), schema(path=path, repo=repo, limit=limit)
+    of_lines = schema(["path"], path=PATH, repo=repo, start_line=line, end_line=line)
+    of_commit = schema(["commit"], commit=_COMMIT, base=_COMMIT, path=path, repo=repo)
     return (
-        tool(
-            "history",
-            "List who changed a definition, and when.",
-            schema(["name"], name=NAME, repo=repo, limit=limit),
-            history,
-            category="git",
-        ),
-        tool("git_log", "List the newest commits.", schema(path=path, repo=repo, limit=limit), log, category="git"),
-        tool(
-            "git_blame",
-            "Tell which commit made each line of a file.",
-            schema(["path"], path=PATH, repo=repo, start_line=lines, end_line=lines),
-            blame,
-            category="git",
-        ),
-        tool(
-            "git_diff",
-            "Show what a commit changed, or what changed since base.",
-            schema(["commit"], commit=_COMMIT, base=_COMMIT, path=path, repo=repo),
-            diff,
-            category="git",
-        ),
+        git("history", "List who changed a definition, and when.", of_name, partial(_history, index)),
+        git("git_log", "List the newest commits.", of_path, partial(_log, index)),
+        git("git_blame", "Tell which commit made each line of a file.", of_lines, partial(_blame, index)),
+        git("git_diff", "Show what a commit changed, or what changed since base.", of_commit, partial(_diff, index)),
     )
+
+
+async def _history(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
+    reach = await Reach.of(index, context)
+    scope, limit = reach.scope(given.text("repo")), given.number("limit", _LIMIT)
+    found = await index.graphs.history(given.text("name"), scope=scope, limit=limit)
+    return told("commits", [_commit(each) for each in found.changes], found, total=found.total, label="commits")
+
+
+async def _log(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
+    part, source = await _opened(index, given, context)
+    path, limit = given.path(), given.number("limit", _LIMIT)
+    found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=limit + 1)
+    entries, label = [_commit(each) for each in found[:limit]], f"commits of {label_of(path or '.')}"
+    return told("commits", entries, Resting((part.freshness,)), total=len(found), label=label)
+
+
+async def _blame(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
+    reach, path = await Reach.of(index, context), given.path()
+    scope = reach.scope(given.text("repo"))
+    start, end = given.number("start_line", 1), given.number("end_line", 0)
+    lines, blamed = await asyncio.to_thread(_blamed, index, scope, path, start, end)
+    rests = Resting((lines.freshness,), lines.warnings)
+    entries = [_line(lines, each) for each in blamed]
+    return told("lines", entries, rests, total=len(entries), label=label_of(lines.span.path), facts=where(lines.span))
+
+
+async def _diff(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
+    part, source = await _opened(index, given, context)
+    commit, base, path = given.text("commit"), given.text("base"), given.path()
+    return _changed(await asyncio.to_thread(changes, source, part, commit=commit, base=base, path=path), part)
 
 
 async def _opened(index: CodeIndex, given: Given, context: ToolContext) -> tuple[Part, Source]:

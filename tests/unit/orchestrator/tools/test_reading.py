@@ -132,7 +132,7 @@ def test_nothing_found_is_said_without_doubt_or_with_it(bench: Bench) -> None:
 
 def test_an_unknown_name_is_no_empty_list(bench: Bench) -> None:
     with pytest.raises(NotFound):
-        bench.call("callers", {"name": "verifi"})
+        bench.call("callers", {"name": "ModelStore.nothing"})
 
 
 def test_a_repository_of_several_is_named(bench: Bench) -> None:
