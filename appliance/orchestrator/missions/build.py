@@ -1,0 +1,99 @@
+"""Missions put together: a desk for every process, and a runner for the one that works on them."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from appliance.base.clock import Clock
+from appliance.codeintel.needs import ChatModel
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import Registry
+from appliance.codeintel.store.generations import Generations
+from appliance.contracts.tools import Tool
+from appliance.errors import NotFound
+from appliance.ids import ProjectId
+from appliance.orchestrator.approvals import Approvals
+from appliance.orchestrator.missions.desk import Desk
+from appliance.orchestrator.missions.hands import Equipment, WorkingHands
+from appliance.orchestrator.missions.instruments import Index, instruments
+from appliance.orchestrator.missions.model import Mission
+from appliance.orchestrator.missions.runner import Runner
+from appliance.orchestrator.missions.working import MissionCode
+from appliance.orchestrator.services.audit import ToolAudit
+from appliance.orchestrator.services.registry import ToolRegistry
+from appliance.orchestrator.services.tool import LocalToolService
+
+Connect = Callable[[], sqlite3.Connection]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What missions are made of: the index, the model that may be None, and *digest*, which tells that of a model by name.
+
+    *connect* opens the global database, once for each that writes there.
+    """
+
+    connect: Connect
+    registry: Registry
+    generations: Generations
+    searcher: Searcher
+    chat: ChatModel | None
+    digest: Callable[[str], str]
+    clock: Clock
+
+
+def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clock: Clock) -> Desk:
+    """Return the desk of missions. It works on none, loads no engine, and replays what stands on record."""
+    return Desk(
+        connect(),
+        known=registry,
+        model=lambda: "" if chat is None else chat.model,
+        procedure=MissionCode(),
+        clock=clock,
+    )
+
+
+def runner_of(parts: Parts, *, tools: Sequence[Tool] = ()) -> Runner:
+    """Return what works on missions, with *tools* beside its own instruments; each reads, and only what its scope names."""
+    known = ToolRegistry()
+    for tool in (*instruments(Index(parts.generations, parts.searcher, parts.clock)), *tools):
+        known.register(tool)
+    service = LocalToolService(
+        registry=known,
+        approvals=Approvals(parts.connect(), clock=parts.clock),
+        audit=ToolAudit(parts.connect(), clock=parts.clock),
+        repositories=RepositoryNames(parts.registry),
+    )
+    equipment = Equipment(
+        service=service,
+        tools=frozenset(spec.name for spec in known.specs),
+        chat=parts.chat,
+        digest=parts.digest,
+        repos=lambda mission: _repos(mission, parts.registry),
+    )
+
+    def hands(mission: Mission) -> WorkingHands:
+        return WorkingHands(mission, equipment)
+
+    return Runner(parts.connect(), procedure=MissionCode(hands), clock=parts.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryNames:
+    """Satisfies `Repositories`, by the registry."""
+
+    registry: Registry
+
+    def id_of(self, project: str, name: str) -> str | None:
+        """Return the id of the repository that *name*, a name or an id, means in *project*; None where there is none."""
+        try:
+            return self.registry.repo(name, project=ProjectId(project)).id
+        except NotFound:
+            return None
+
+
+def _repos(mission: Mission, registry: Registry) -> tuple[str, ...]:
+    """Return the repositories of *mission*: those that its record names, as far as they are still there."""
+    wanted = mission.scope.repos
+    found = (repo for repo in registry.repos(mission.scope.project) if repo.name in mission.repo_names)
+    return tuple(sorted(repo.id for repo in found if not wanted or repo.id in wanted))

@@ -1,0 +1,188 @@
+"""From a goal to its parts, and from these to what each junior is to do: by words and names alone, the same each time."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from appliance.codeintel.questions import Intent, StructureQuery, classify
+from appliance.codeintel.support import identifiers
+
+MOST_PARTS: Final = 6
+MOST_SYMBOLS: Final = 2  # of a goal of which more is told than was asked
+_ASKS: Final = (
+    "who|what|where|how|why|when|which|whose|does|do|is|are|can"
+    "|explain|describe|find|show|list|trace|tell|summari[sz]e|compare"
+)
+_ENDS: Final = re.compile(r"(?<=[?!.;])\s+")
+_JOINS: Final = re.compile(
+    rf",?\s+(?:and|then|also|and then|and also)\s+(?=(?:{_ASKS})\b)|,\s+(?=(?:{_ASKS})\b)", re.IGNORECASE
+)
+_PRONOUN: Final = re.compile(r"\b(?:(?:this|that) (?:function|method|class)|it|this|that)\b", re.IGNORECASE)
+_HISTORY: Final = re.compile(
+    r"\b(?:histor\w*|changed|changes|who wrote|authors?|blame|commits?|recent\w*|introduced|since when)\b", re.IGNORECASE
+)
+_FLOW: Final = re.compile(r"\b(?:how|explain|describe|trace|works?|flow|steps?)\b", re.IGNORECASE)
+_REACH: Final = re.compile(r"\b(?:breaks?|impact|affect\w*|depend\w*|safe to)\b", re.IGNORECASE)
+_LEAST_WORDS: Final = 3
+_LONGEST_QUESTION: Final = 2_000
+_BESIDE: Final[tuple[Intent, ...]] = ("where", "callers", "history")
+
+Junior = Literal["researcher", "tracer", "historian", "reviewer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One question of a goal. ``query`` is what it asks of the graph, None where it wants prose."""
+
+    text: str
+    query: StructureQuery | None
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One question of structure to be asked. ``asked``: the goal asks it; else it is told beside that, in short."""
+
+    intent: Intent
+    name: str
+    part: int
+    other: str = ""
+    members: str = "members"
+    asked: bool = True
+
+    def same(self, other: "Look") -> bool:
+        """Return whether it asks the same."""
+        return (self.intent, self.name, self.other) == (other.intent, other.name, other.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one junior is commissioned with: looks at the structure, or one question to research."""
+
+    junior: Junior
+    objective: str
+    looks: tuple[Look, ...] = ()
+    question: str = ""
+    part: int = 0  # of the question
+
+
+def parts_of(goal: str) -> tuple[list[Part], int]:
+    """Return the questions of *goal*, and how many more there are than a mission takes on.
+
+    ``it`` and ``this`` in a question without a name of its own mean the last name before.
+    """
+    found: list[Part] = []
+    last = ""
+    for text in _merged(piece for sentence in _ENDS.split(goal) for piece in _JOINS.split(sentence)):
+        part = _part(text)
+        if not part.names and last and _PRONOUN.search(text):
+            part = _part(_PRONOUN.sub(f"`{last}`", text, count=1))
+        last = part.names[0] if part.names else last
+        found.append(part)
+    return found[:MOST_PARTS], max(0, len(found) - MOST_PARTS)
+
+
+def names_of(parts: Sequence[Part]) -> list[str]:
+    """Return what the parts name, in order, each once."""
+    return list(dict.fromkeys(name for part in parts for name in part.names))
+
+
+def tasks_of(parts: Sequence[Part], *, known: Mapping[str, str], first: int = 0) -> list[Task]:
+    """Return what is to be done for *parts*, numbered from *first*; *known* gives what is meant by each known name.
+
+    What the graph can answer is the tracer's, what git can is the historian's, the rest is to be researched; and of the
+    first names a little more is told than was asked: where they are, who calls them, who changed them.
+    """
+    tasks: list[Task] = []
+    for number, part in enumerate(parts, start=first):
+        tasks += _for(part, number, known)
+    done = [look for task in tasks for look in task.looks]
+    more: list[Look] = []
+    for name in [name for name in names_of(parts) if name in known][:MOST_SYMBOLS]:
+        beside = [Look(intent, known[name], first + _part_with(name, parts), asked=False) for intent in _BESIDE]
+        more += [look for look in beside if not any(_told(look, other, name) for other in done)]
+    return _joined([*tasks, *_split(more, f"More of {', '.join(dict.fromkeys(f'`{look.name}`' for look in more))}")])
+
+
+def again(question: str, names: Sequence[str]) -> str:
+    """Return *question* as bare words, for a second look where the first found little."""
+    words = [word for word in re.findall(r"\w+", question) if len(word) > 3 and not re.fullmatch(_ASKS, word, re.IGNORECASE)]
+    return " ".join(dict.fromkeys([*names, *words])) or question
+
+
+def _for(part: Part, number: int, known: Mapping[str, str]) -> list[Task]:
+    query = part.query
+    if query is not None:
+        name = known.get(query.name, query.name) if query.intent in {"history", "members"} else query.name
+        return _split([Look(query.intent, name, number, query.other, query.members)], part.text)
+    mine = [known[name] for name in part.names if name in known][:MOST_SYMBOLS]
+    looks = [Look("where", name, number) for name in mine]
+    looks += [Look("callees", name, number, asked=False) for name in mine if _FLOW.search(part.text)]
+    looks += [Look("impact", name, number) for name in mine if _REACH.search(part.text)]
+    looks += [Look("history", name, number) for name in mine if _HISTORY.search(part.text)]
+    return [*_split(looks, part.text), research(part, number)]
+
+
+def research(part: Part, number: int) -> Task:
+    """Return the task to gather what bears on *part*."""
+    return Task("researcher", part.text, question=part.text[:_LONGEST_QUESTION], part=number)
+
+
+def _part_with(name: str, parts: Sequence[Part]) -> int:
+    return next((number for number, part in enumerate(parts) if name in part.names), 0)
+
+
+def _split(looks: Sequence[Look], objective: str) -> list[Task]:
+    """Give the looks at history to the historian, the others to the tracer."""
+    past = tuple(look for look in looks if look.intent == "history")
+    rest = tuple(look for look in looks if look.intent != "history")
+    each: list[tuple[Junior, tuple[Look, ...]]] = [("tracer", rest), ("historian", past)]
+    return [Task(junior, objective, mine) for junior, mine in each if mine]
+
+
+def _joined(tasks: Sequence[Task]) -> list[Task]:
+    """Return *tasks*, those of one junior with looks as one: each is commissioned once, and asked nothing twice."""
+    joined: list[Task] = []
+    for task in tasks:
+        at = next((n for n, other in enumerate(joined) if other.junior == task.junior and other.looks and task.looks), None)
+        if at is None:
+            joined.append(task)
+            continue
+        before = joined[at]
+        fresh = tuple(look for look in task.looks if not any(look.same(other) for other in before.looks))
+        objective = before.objective if task.objective in before.objective else f"{before.objective}; {task.objective}"
+        joined[at] = replace(before, looks=before.looks + fresh, objective=objective)
+    return joined
+
+
+def _told(look: Look, other: Look, name: str) -> bool:
+    return look.intent == other.intent and other.name in {look.name, name}
+
+
+def _part(text: str) -> Part:
+    query = classify(text)
+    names = identifiers(text)
+    if query is not None:
+        names = list(dict.fromkeys([*_named(query), *names]))
+    return Part(text, query, tuple(names))
+
+
+def _named(query: StructureQuery) -> list[str]:
+    return [name for name in (query.name, query.other) if name and "/" not in name]
+
+
+def _merged(pieces: Iterable[str]) -> list[str]:
+    """Return *pieces*, those too short to ask anything joined with what follows."""
+    found: list[str] = []
+    held = ""
+    for piece in pieces:
+        text = f"{held}, {piece.strip()}" if held else piece.strip()
+        held = ""
+        if len(text.split()) < _LEAST_WORDS and not identifiers(text) and classify(text) is None:
+            held = text
+        elif text:
+            found.append(text)
+    if held:
+        found[-1:] = [f"{found[-1]} {held}"] if found else [held]
+    return found

@@ -1,0 +1,1 @@
+"""Runners for local models: a constrained step chooses the tool, the answer comes from a fresh prompt without tools."""

@@ -1,0 +1,120 @@
+"""Missions over a small repository that is really indexed, with its graph; the model says what a test tells it to."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from appliance.base.clock import Clock
+from appliance.base.sqlite import connect
+from appliance.codeintel.needs import ChatModel
+from appliance.contracts.chat import ChatRequest
+from appliance.contracts.tools import Tool
+from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
+from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
+from appliance.tables import MIGRATIONS
+from tests.support.chat import said
+from tests.support.indexed import Indexed
+from tests.support.missions import Going
+from tests.support.repos import make_repo
+from tests.support.shop import FILES, Shop
+
+CHOICE = "You choose one of a few numbered options"
+READING = "You answer a programmer's question"
+TRIALS = {"port of the server": 1, "password hashed": 2, "draws the chart": 2, "retries a request": 1}
+
+
+def right(request: ChatRequest) -> int:
+    """Return the right choice of a trial, and of anything else the first."""
+    asked = request.messages[-1].content
+    return next((number for words, number in TRIALS.items() if words in asked), 1)
+
+
+def replies(
+    *sentences: str, choose: Callable[[ChatRequest], int] = right, enough: bool = True
+) -> Callable[[ChatRequest], str]:
+    """Return what a model says that passes the trial, chooses as *choose* says, and captions with *sentences*."""
+
+    def reply(request: ChatRequest) -> str:
+        if request.messages[0].content.startswith(CHOICE):
+            return json.dumps({"choice": choose(request)}, separators=(",", ":"))
+        return said(*sentences, enough=enough)
+
+    return reply
+
+
+class Field:
+    """An indexed shop and missions over it. The missions have a database of their own."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str] = FILES) -> None:
+        self.shop = Shop(folder)
+        self.folder = folder
+        self.repo = self.shop.add(make_repo(folder, files, name="shop"))
+        self.shop.graph(self.repo)
+
+    @classmethod
+    def opened(cls, folder: Path) -> "Field":
+        """Open, in another process, what was indexed in *folder*."""
+        made = cls.__new__(cls)
+        made.shop = Indexed(folder / "data")  # type: ignore[assignment]
+        made.folder = folder
+        made.repo = made.shop.registry.repo("shop")
+        return made
+
+    def place(
+        self, folder: Path, chat: ChatModel | None = None, *, clock: Clock | None = None, tools: tuple[Tool, ...] = ()
+    ) -> "Place":
+        """Return a desk and a runner over the shop with a database in *folder*."""
+        return Place(self, folder / "missions.db", chat, clock=clock or self.shop.clock, tools=tools)
+
+    def close(self) -> None:
+        """Close the index."""
+        self.shop.close()
+
+
+class Place:
+    """Where missions are asked for and worked on."""
+
+    def __init__(self, field: Field, path: Path, chat: ChatModel | None, *, clock: Clock, tools: tuple[Tool, ...]) -> None:
+        shop: Indexed = field.shop
+        self.field = field
+        self.parts = Parts(
+            connect=lambda: connect(path, migrations=MIGRATIONS),
+            registry=shop.registry,
+            generations=shop.generations,
+            searcher=shop.searcher(),
+            chat=chat,
+            digest=lambda name: f"sha256 of {name}",
+            clock=clock,
+        )
+        self.desk = desk_of(self.parts.connect, registry=shop.registry, chat=chat, clock=clock)
+        self.runner = runner_of(self.parts, tools=tools)
+
+    def ask(self, goal: str, *, limits: MissionLimits | None = None) -> Mission:
+        """Put a mission about the shop on record."""
+        return self.desk.create(goal, scope=self.field.shop.only(self.field.repo.name), asked_by="ada", limits=limits)
+
+    def work(self, mission: Mission) -> Mission:
+        """Work on *mission*."""
+        return asyncio.run(self.runner.run(mission.id, stopping=Going()))
+
+    def done(self, goal: str, *, limits: MissionLimits | None = None) -> Mission:
+        """Return a mission for *goal* that was worked on, and replayed the same."""
+        mission = self.work(self.ask(goal, limits=limits))
+        self.stays_the_same(mission)
+        return mission
+
+    def entries(self, mission: Mission) -> list[Entry]:
+        """Return its record."""
+        return list(self.desk.entries(mission.id))
+
+    def stays_the_same(self, mission: Mission) -> None:
+        """Assert that its record is whole, and that a replay makes the same one."""
+        assert self.desk.verify(mission.id).whole
+        replay = asyncio.run(self.desk.replay(mission.id))
+        assert (replay.same, replay.reason) == (True, "")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.desk.close()
+        self.runner.close()
