@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -15,25 +15,15 @@ from appliance.base.paths import DataPaths
 from appliance.codeintel import prose
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
+from appliance.codeintel.offers import Graphing, Searching
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.results import (
     Answer,
     AnswerEvent,
-    CallsResponse,
-    ContextResponse,
-    DefinitionsResponse,
-    Direction,
-    HistoryResponse,
-    ImpactResponse,
-    OutlineResponse,
-    PathResponse,
-    ReferencesResponse,
-    RepomapResponse,
     Scope,
     SearchResponse,
-    Subject,
 )
 from appliance.codeintel.source.opening import is_fetched
 from appliance.codeintel.store.generations import Generations
@@ -60,48 +50,6 @@ _ENGINE_LOOK_S: Final = 1.0
 _ENGINE_STATES: Final[Mapping[str, State]] = {
     "ready": "ok", "loading": "starting", "down": "degraded", "failed": "degraded", "off": "off"
 }  # fmt: skip
-
-
-class Searching(Protocol):
-    """What finds code."""
-
-    async def search(self, query: str, *, scope: Scope, limit: int = 20, offset: int = 0) -> SearchResponse:
-        """Return the hits for *query* from *offset* on."""
-
-
-class Graphing(Protocol):
-    """What knows definitions, and what uses what. A subject is a name, or a place where one stands."""
-
-    async def definition(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> DefinitionsResponse:
-        """Return what *subject* means."""
-
-    async def references(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> ReferencesResponse:
-        """Return the uses of what *subject* means, of whatever kind."""
-
-    async def calls(
-        self, subject: Subject, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
-    ) -> CallsResponse:
-        """Return the calls of what *subject* means, or those in it."""
-
-    async def impact(
-        self, subject: Subject, *, scope: Scope, steps: int = 5, limit: int = 50, offset: int = 0
-    ) -> ImpactResponse:
-        """Return what a change of what *subject* means can reach."""
-
-    async def outline(self, repo: RepoId, path: str, *, scope: Scope, limit: int = 1000, offset: int = 0) -> OutlineResponse:
-        """Return what the file at *path* of *repo* defines."""
-
-    async def path(self, start: Subject, end: Subject, *, scope: Scope) -> PathResponse:
-        """Return the surest way from what *start* means to what *end* means."""
-
-    async def history(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> HistoryResponse:
-        """Return who changed what *subject* means, and when."""
-
-    async def repomap(self, *, scope: Scope, tokens: int = 1000, focus: Sequence[str] = ()) -> RepomapResponse:
-        """Return the files and definitions that most of the code leans on, or most of *focus*."""
-
-    async def context(self, question: str, *, scope: Scope, tokens: int = 1600) -> ContextResponse:
-        """Return the lines that bear on *question*."""
 
 
 class Answering(Protocol):

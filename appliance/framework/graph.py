@@ -18,6 +18,7 @@ NodeWork = Callable[[S], S | Mapping[str, object] | Awaitable[S | Mapping[str, o
 
 T = TypeVar("T")
 V = TypeVar("V")
+L = TypeVar("L")
 
 Choice = object
 """What a condition returns: a label of its branches, a `Send`, or a list of those."""
@@ -63,7 +64,7 @@ class StateGraph(Generic[S]):
         self,
         source: str,
         choose: Callable[[S], Choice | Awaitable[Choice]],
-        branches: Mapping[object, str] | Mapping[str, str] | Mapping[bool, str] | Sequence[str],
+        branches: Mapping[L, str] | Sequence[str],
     ) -> Self:
         """Have what *choose* returns say what follows *source*.
 
@@ -86,7 +87,7 @@ class StateGraph(Generic[S]):
 
         *inputs* says which of its keys begin with which of ours, *outputs* which of ours are written from which of its;
         without them the keys that both have. What it changed is written. It is kept, resumed and interrupted with the graph
-        around it.
+        around it, whose limits each of its runs has unless it comes compiled.
         """
         self._inner[name] = _Inner(cast("StateGraph[object] | CompiledGraph[object]", graph), inputs, outputs)
         self._nodes.append(Node(name, _unresolved))
@@ -121,7 +122,8 @@ class StateGraph(Generic[S]):
         or unknown, a node that cannot be reached or leads nowhere, interrupts without a checkpointer to resume from.
         """
         made = shape([each.name for each in self._nodes], self._edges, self._branchings)
-        inner = {name: self._subgraph(name, each) for name, each in self._inner.items()}
+        bounds = _limits(limits)
+        inner = {name: self._subgraph(name, each, bounds) for name, each in self._inner.items()}
         stops = [*interrupt_before, *interrupt_after]
         if faults := [*self._strange_names(stops), *self._unkept(stops, inner, checkpointer)]:
             raise InvalidInput("The graph cannot run: " + "; ".join(faults) + ".", faults=faults)
@@ -131,7 +133,7 @@ class StateGraph(Generic[S]):
             shape=made,
             nodes={each.name: replace(each, work=inner.get(each.name, each.work)) for each in self._nodes},
             mergers=dict(self._mergers),
-            limits=_limits(limits),
+            limits=bounds,
             before=frozenset(interrupt_before),
             after=frozenset(interrupt_after),
             fingerprint=made.fingerprint({**self._schema.described, **fingerprints}),
@@ -158,8 +160,8 @@ class StateGraph(Generic[S]):
                 if each.graph.interrupts
             )
 
-    def _subgraph(self, name: str, inner: _Inner) -> Subgraph:
-        graph = inner.graph.compile() if isinstance(inner.graph, StateGraph) else inner.graph
+    def _subgraph(self, name: str, inner: _Inner, bounds: Limits) -> Subgraph:
+        graph = inner.graph.compile(**bounds.given()) if isinstance(inner.graph, StateGraph) else inner.graph
         theirs, ours = graph.plan.schema.keys, self._schema.keys
         both = theirs & ours if theirs is not None and ours is not None else theirs or ours
         if both is None and (inner.inputs is None or inner.outputs is None):

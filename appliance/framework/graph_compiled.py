@@ -13,7 +13,7 @@ from appliance.framework.checkpoint import Checkpoint, Checkpointer
 from appliance.framework.graph_events import GraphEvent, GraphResult, S
 from appliance.framework.graph_keep import Keeper, Mark, Position, admit, position_of
 from appliance.framework.graph_plan import Plan, Subgraph
-from appliance.framework.graph_run import Run
+from appliance.framework.graph_run import ENTERING, Run
 from appliance.framework.graph_state import Values
 from appliance.framework.graph_step import Tell
 from appliance.ids import new_id
@@ -94,7 +94,7 @@ class CompiledGraph(Generic[S]):
         admit(found, plan=self.plan)
         position = position_of(found, plan=self.plan)
         position.state = self._updated(position.state, update)
-        target = _named(to or new_id("thr"))
+        target = _named(new_id("thr") if to is None else to)
         async with kept.claim(target):
             keeper = await self._fresh(kept, target)
             keeper.last = replace(found, seq=0)  # the first checkpoint's parent
@@ -135,7 +135,7 @@ class CompiledGraph(Generic[S]):
             if thread_id is not None:
                 raise InvalidInput("A thread_id needs a checkpointer.", remedy="Give compile one, or leave the id away.")
             return _typed(await self._begun(state, None, tell))
-        target = _named(thread_id or new_id("thr"))
+        target = _named(new_id("thr") if thread_id is None else thread_id)
         async with self.checkpointer.claim(target):
             keeper = await self._fresh(self.checkpointer, target)
             return _typed(await self._begun(state, keeper, tell))
@@ -147,7 +147,7 @@ class CompiledGraph(Generic[S]):
             return _typed(await self._gone_on(keeper, update, tell))
 
     async def _begun(self, state: object, keeper: Keeper | None, tell: Tell | None) -> GraphResult[object]:
-        position = Position(self.plan.schema.begin(state), ())
+        position = Position(self.plan.schema.begin(state), ENTERING)
         return await Run(self.plan, position, keeper=keeper, tell=tell).begin()
 
     async def _gone_on(self, keeper: Keeper, update: Mapping[str, object] | None, tell: Tell | None) -> GraphResult[object]:
@@ -161,7 +161,7 @@ class CompiledGraph(Generic[S]):
         if given:
             position.state = self._updated(position.state, given)
             await keeper.keep(position, Mark(last.status, last.stopped, last.waits, last.error))
-        return await Run(self.plan, position, keeper=keeper, tell=tell).go_on(stopped=last.stopped, update=given)
+        return await Run(self.plan, position, keeper=keeper, tell=tell).go_on(last, update=given)
 
     async def _fresh(self, kept: Checkpointer, thread_id: str) -> Keeper:
         keeper = Keeper(kept, thread_id, plan=self.plan, clock=self._clock)

@@ -1,8 +1,8 @@
 """A compiled graph as its runs read it: the shape, the work of each node, the rules of the state, and the limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from appliance.errors import InvalidInput
 from appliance.framework.graph_shape import Shape, Work
@@ -39,6 +39,10 @@ class Limits:
     def __post_init__(self) -> None:
         for each in fields(self):
             check_limit(each.name, getattr(self, each.name), whole=each.type in ("int", int))
+
+    def given(self) -> GivenLimits:
+        """Return the limits as `StateGraph.compile` takes them."""
+        return cast("GivenLimits", asdict(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,19 @@
 import asyncio
 import contextlib
 import time
+from typing import Final
 
 from appliance.errors import ApplianceError, DeadlineExceeded, LimitExceeded
-from appliance.framework.checkpoint import Due
+from appliance.framework.checkpoint import Checkpoint, Due
 from appliance.framework.graph_events import GraphEventType, GraphResult
 from appliance.framework.graph_keep import Keeper, Mark, Position
 from appliance.framework.graph_plan import Plan
 from appliance.framework.graph_shape import START
 from appliance.framework.graph_state import Values
 from appliance.framework.graph_step import Step, Tell, Teller, Waits
+
+ENTERING: Final = (Due(START),)
+"""What is due in a run whose entry point is not found yet."""
 
 
 class Run:
@@ -28,20 +32,23 @@ class Run:
 
     async def begin(self) -> GraphResult[object]:
         """Run from the entry point."""
-        return await self._bounded(entering=True)
+        return await self._bounded(None)
 
-    async def go_on(self, *, stopped: str = "", update: Values | None = None) -> GraphResult[object]:
-        """Run from a kept position. *stopped* says for what the run before was interrupted, *update* what it is given."""
+    async def go_on(self, last: Checkpoint, *, update: Values) -> GraphResult[object]:
+        """Run from where *last* stood; *update* is what a subgraph that waits there is given."""
         self._step.resumed_with = update
-        return await self._bounded(entering=False, stopped=stopped)
+        return await self._bounded(last)
 
-    async def _bounded(self, *, entering: bool, stopped: str = "") -> GraphResult[object]:
+    async def _bounded(self, last: Checkpoint | None) -> GraphResult[object]:
         """Run within the time; turn what goes wrong into a result, and an end from outside into a mark."""
         self._tell(GraphEventType.RUN_STARTED, step=self._at.step)
         seconds = self._plan.limits.timeout
         try:
             async with asyncio.timeout(seconds):
-                return await self._through(entering=entering, stopped=stopped)
+                mark = await (self._enter() if last is None else self._return_to(last))
+                while mark.status == "running":
+                    mark = await self._one()
+                return self._ended(mark)
         except TimeoutError:
             told = f"The run took longer than {seconds:g} s."
             return await self._failed(DeadlineExceeded(told, remedy="Give it more time, then resume."))
@@ -51,20 +58,24 @@ class Run:
         except ApplianceError as exc:
             return await self._failed(exc)
 
-    async def _through(self, *, entering: bool, stopped: str) -> GraphResult[object]:
-        if entering:
-            self._at.due = tuple(_once(await self._step.route([Due(START)], self._at.state)))
-            mark = self._mark_after(ran=())
+    async def _enter(self) -> Mark:
+        self._at.due = tuple(_once(await self._step.route(self._at.due, self._at.state)))
+        mark = self._mark_after(())
+        await self._keep(mark)
+        return mark
+
+    async def _return_to(self, last: Checkpoint) -> Mark:
+        """Return how the thread stands now that it goes on: what it waited for is past, what comes next may stop it."""
+        if last.status == "finished":
+            return Mark("finished")
+        if self._at.due == ENTERING:
+            return await self._enter()
+        mark = self._mark_after(()) if last.stopped == "after" else Mark()
+        if mark.status != "running":
             await self._keep(mark)
-        else:
-            mark = self._mark_after(ran=()) if stopped == "after" else Mark()
-            if mark.status == "interrupted":
-                await self._keep(mark)
-            if self._keeper is not None:
-                self._step.begun = await self._keeper.writes(self._at.step)
-        while mark.status == "running" and self._at.due:
-            mark = await self._one()
-        return self._ended(mark)
+        elif self._keeper is not None:
+            self._step.begun = await self._keeper.writes(self._at.step)
+        return mark
 
     async def _one(self) -> Mark:
         """Run one step and keep what it made."""
@@ -78,7 +89,7 @@ class Run:
             await self._keep(mark)
             return mark
         state = self._plan.schema.merged(self._at.state, writes, self._plan.mergers)
-        due = _once([*later, *await self._step.route(now, state)])
+        due = _once([*later, *await self._routed(now, state, writes)])
         visits = {**self._at.visits, **{name: self._at.visits.get(name, 0) + 1 for name in names}}
         before, self._at = self._at, Position(state, tuple(due), self._at.step + 1, visits)
         mark = self._mark_after(names)
@@ -92,6 +103,15 @@ class Run:
         if self._tell.tell is not None:
             self._tell.stands(GraphEventType.STEP_FINISHED, self._result(mark), last=False)
         return mark
+
+    async def _routed(self, now: list[Due], state: Values, writes: list[tuple[str, Values]]) -> list[Due]:
+        """Return what comes next; where a condition fails, keep what a lone node returned: it need not run again."""
+        try:
+            return await self._step.route(now, state)
+        except (ApplianceError, asyncio.CancelledError):
+            if self._keeper is not None and len(writes) == 1:
+                await self._keeper.keep_write(self._at.step, 0, writes[0][1])
+            raise
 
     def _mark_after(self, ran: tuple[str, ...]) -> Mark:
         """Return how the thread stands after *ran*: ended, stopped, or running on."""

@@ -9,7 +9,7 @@ from enum import IntFlag
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from appliance.codeintel.source.past import Commit, Together
+from appliance.codeintel.source.past import Ancestor, Blamed, Commit, Together
 from appliance.codeintel.source.secrets import Secret
 from appliance.ids import BlobId, CommitId
 
@@ -176,6 +176,15 @@ class Source(Protocol):
 
         Raise `InvalidInput` where nobody's changes are kept, `DeadlineExceeded` if that takes too long.
         """
+
+    def log(self, *, commit: CommitId, path: str, most: int) -> list[Commit]:
+        """Return the newest *most* commits back from *commit* that changed *path*, be it a folder; raise as `commits`."""
+
+    def blame(self, *, commit: CommitId, path: str, lines: tuple[int, int]) -> list[Blamed]:
+        """Return who made the *lines*, first to last, of *path* what they are in *commit*; raise as `commits` does."""
+
+    def ancestor(self, *, name: str, of: CommitId) -> Ancestor:
+        """Return the commit *name*, an id or how one begins, that *of* descends from; raise `NotFound` if it does not."""
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*; raise as `commits` does."""

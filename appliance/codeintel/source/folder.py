@@ -21,7 +21,7 @@ from appliance.base.paths import display
 from appliance.codeintel.source import taken, view
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import CONFIG, Child, environment
-from appliance.codeintel.source.past import Commit, Together
+from appliance.codeintel.source.past import Ancestor, Blamed, Commit, Together
 from appliance.codeintel.source.scan import Scan, read_inside
 from appliance.codeintel.source.stored import Stored
 from appliance.codeintel.source.taken import Seen, Taken
@@ -106,6 +106,21 @@ class FolderSource(Stored):
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
         del commit, path, lines, most
+        raise self._without_past()
+
+    def log(self, *, commit: CommitId, path: str, most: int) -> list[Commit]:
+        """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
+        del commit, path, most
+        raise self._without_past()
+
+    def blame(self, *, commit: CommitId, path: str, lines: tuple[int, int]) -> list[Blamed]:
+        """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
+        del commit, path, lines
+        raise self._without_past()
+
+    def ancestor(self, *, name: str, of: CommitId) -> Ancestor:
+        """Raise `InvalidInput`: nobody's changes are kept of a plain folder."""
+        del name, of
         raise self._without_past()
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:

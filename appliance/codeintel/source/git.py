@@ -13,12 +13,13 @@ from appliance.codeintel.source import past, view, worktree
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot
 from appliance.codeintel.source.gitchild import environment
 from appliance.codeintel.source.objects import is_id
-from appliance.codeintel.source.past import Commit, Together
+from appliance.codeintel.source.past import Ancestor, Blamed, Commit, Together
 from appliance.codeintel.source.stored import MOST_FILES, Stored
 from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, MalformedContent, NotFound
 from appliance.ids import CommitId
 
 _MOST_REFS = 10_000
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 _REMEMBERED = 100  # files of which is known what changed with them
 _BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,1024}")
 
@@ -97,8 +98,28 @@ class GitSource(Stored):
 
     def commits(self, *, commit: CommitId, path: str, lines: tuple[int, int], most: int) -> list[Commit]:
         """Return the newest *most* commits back from *commit* that changed these *lines* of *path*."""
-        found = past.commits(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)
-        return [replace(each, summary=self._shown(each.summary.encode()).decode()) for each in found]
+        return list(map(self._masked, past.commits(self._git_dir, commit, path, first=lines[0], last=lines[1], most=most)))
+
+    def log(self, *, commit: CommitId, path: str, most: int) -> list[Commit]:
+        """Return the newest *most* commits back from *commit* that changed *path*."""
+        return list(map(self._masked, past.log(self._git_dir, commit, path, most=most)))
+
+    def blame(self, *, commit: CommitId, path: str, lines: tuple[int, int]) -> list[Blamed]:
+        """Return who made the *lines* of *path* what they are in *commit*."""
+        found = past.blame(self._git_dir, commit, path, first=lines[0], last=lines[1])
+        return [replace(each, commit=self._masked(each.commit)) for each in found]
+
+    def ancestor(self, *, name: str, of: CommitId) -> Ancestor:
+        """Return the commit *name* if *of* descends from it."""
+        commit = self._commit(name) if _ABBREVIATED.fullmatch(name) else None
+        if commit is None or not past.is_ancestor(self._git_dir, commit, of):
+            raise NotFound(
+                f"The commit {display(name[:80])!r} is none that {of[:12]} descends from.", remedy="Look at the log."
+            )
+        tree, parent = self._objects.info(f"{commit}^{{tree}}"), self._commit(f"{commit}^1")
+        if tree is None:
+            raise self._incomplete(commit)
+        return Ancestor(commit, tree.id, parent or "")
 
     def together(self, *, commit: CommitId, path: str, most: int) -> Together:
         """Return what changed in the newest *most* commits that changed *path*."""
@@ -179,6 +200,9 @@ class GitSource(Stored):
             raise self._incomplete(branch)
         close = difflib.get_close_matches(branch, known, n=5, cutoff=0.5) or known
         raise NotFound(f"The repository has no branch {display(branch)!r}.", remedy=_choose(close), branch=display(branch))
+
+    def _masked(self, commit: Commit) -> Commit:
+        return replace(commit, summary=self._shown(commit.summary.encode()).decode())
 
     def _commit(self, ref: str) -> CommitId | None:
         found = self._objects.info(f"{ref}^{{commit}}")

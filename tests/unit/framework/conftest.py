@@ -2,16 +2,31 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from appliance.framework import Checkpointer, MemoryCheckpointer, SqliteCheckpointer
 
 
 @pytest.fixture(autouse=True)
 def clean_path() -> Iterator[None]:
-    """Take what a loader adds to the path of modules away with the test."""
+    """Take what a loader adds to the path of modules, and what came from there, away with the test."""
     path, modules = sys.path[:], set(sys.modules)
     yield
+    added = tuple(each for each in sys.path if each not in path)
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        if not name.startswith("appliance"):
+        if added and (getattr(sys.modules[name], "__file__", None) or "").startswith(added):
             del sys.modules[name]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpointer]:
+    """Give a keeper that keeps the newest 20 checkpoints of a thread."""
+    if request.param == "memory":
+        yield MemoryCheckpointer(keep=20)
+        return
+    checkpointer = SqliteCheckpointer(tmp_path / "threads.db", keep=20)
+    yield checkpointer
+    checkpointer.close()

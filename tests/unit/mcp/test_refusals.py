@@ -10,10 +10,11 @@ from typing import cast
 import pytest
 from mcp_types import CallToolResult
 
+from appliance.codeintel.offers import Graphing
 from appliance.codeintel.results import DefinitionsResponse, Scope, Subject
 from appliance.mcp.replies import Reply
 from appliance.mcp.toolbox import Toolbox
-from appliance.services import Graphing, Services
+from appliance.services import Services
 from tests.support.agents import error_of, over_http, text_of
 from tests.support.appliance import make_services, working
 from tests.support.repos import commit, make_repo

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.base.clock import SystemClock
 from appliance.contracts.tools import Evidence, Grants, Json, ToolContext, ToolOutput
-from appliance.errors import Cancelled, Conflict, InvalidInput, NotFound, NotGranted
+from appliance.errors import Cancelled, Conflict, NotFound, NotGranted
 from appliance.orchestrator.approvals import Approval
 from appliance.orchestrator.services.running import OutputBounds
 from appliance.orchestrator.services.tool import LocalToolService, ToolCall, ToolOutcome
@@ -382,27 +382,3 @@ def test_what_cannot_be_put_on_record_is_not_done(path: Path) -> None:
         codes = [call(service, arguments={"query": "x" * 2_000}).code for _ in range(20)]
     assert set(codes) == {"", "disk_full"}
     assert len(tool.calls) == codes.count("")
-
-
-def test_only_what_is_a_tool_is_registered_and_a_name_once(path: Path) -> None:
-    bad = [
-        ScriptedTool,
-        object(),
-        ScriptedTool("Search"),
-        ScriptedTool("a" * 65),
-        ScriptedTool(timeout_s=0),
-        ScriptedTool(effect="nuke"),  # type: ignore[arg-type]
-        ScriptedTool("other", parameters={"type": "array"}),
-    ]
-    with serving_tools(path, ScriptedTool()) as service:
-        for tool in bad:
-            with pytest.raises(InvalidInput):
-                service.registry.register(tool)  # type: ignore[arg-type]
-        with pytest.raises(Conflict):
-            service.registry.register(ScriptedTool())
-        with pytest.raises(InvalidInput):
-            service.registry.add_rule(Rule)  # type: ignore[arg-type]
-        assert [spec.name for spec in service.registry.specs] == ["search"]
-        assert service.get_tool_schema("search").description == "Does search."
-        with pytest.raises(NotFound, match="search"):
-            service.get_tool_schema("find")
