@@ -43,8 +43,10 @@ class Board:
 
     def named(self, agent: object) -> AgentHandle:
         """Return the junior that a model means; raise `Refused` if there is none."""
-        if isinstance(agent, str) and (found := self._handles.get(agent) or self._handles.get(agent.strip())) is not None:
-            return found
+        if isinstance(agent, str):
+            for name in (agent, agent.strip()):
+                if name in self._handles:
+                    return self._handles[name]
         raise unknown_agent(agent, known=list(self._handles))
 
     def slot(self, agent: object, index: object) -> ObjectiveSlot:

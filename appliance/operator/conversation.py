@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from appliance.operator.agents import COORDINATOR, AgentRequest, AgentRunner, Coordinator
 from appliance.operator.desk import Desk
-from appliance.operator.errors import LogFault
+from appliance.operator.errors import OperatorError
 from appliance.operator.events import Listener
 from appliance.operator.gate import Gate
 from appliance.operator.keeping import Keeping
@@ -48,7 +48,13 @@ class Conversation:
         self._skill = self.coordinator.skill
         self._thread = thread
 
-    async def ask(self, text: str, turn: Turn, *, runner: AgentRunner, desk: Desk | None) -> str:
+    def runner(self) -> AgentRunner:
+        """Return the coordinator's runner; raise `RuntimeError` if it has none."""
+        if self.coordinator.runner is None:
+            raise RuntimeError("The coordinator has no runner: make the machine with Coordinator(runner=...).")
+        return self.coordinator.runner
+
+    async def ask(self, text: str, turn: Turn, *, desk: Desk | None) -> str:
         """Take one turn when those before it have ended, and return the reply. It has the tools of *desk*, if one is given.
 
         On an error, a time-out or a cancellation all that it began is settled, and the thread is as it was.
@@ -62,7 +68,7 @@ class Conversation:
             mark = self.thread.mark()
             try:
                 with entered(frame), self._acting.as_agent(COORDINATOR):
-                    return await self._turn(asking, runner, desk)
+                    return await self._turn(asking, desk)
             except BaseException as exc:
                 self._thread.reset(mark)
                 if isinstance(exc, Exception | asyncio.CancelledError):
@@ -72,8 +78,8 @@ class Conversation:
                 turn.open = False
                 listener.close()
 
-    async def _turn(self, asking: "_Asking", runner: AgentRunner, desk: Desk | None) -> str:
-        turn, thread = asking.turn, self._thread
+    async def _turn(self, asking: "_Asking", desk: Desk | None) -> str:
+        turn, thread, runner = asking.turn, self._thread, self.runner()
         self._keeping.turn(asking.record(), self.coordinator, thread)
         thread.user(asking.text)
         await asking.announce("start", detail="starting")
@@ -98,7 +104,7 @@ class Conversation:
         await asking.turn.end(failed=True)
         said = "CancelledError: cancelled" if isinstance(exc, asyncio.CancelledError) else f"{type(exc).__name__}: {exc}"
         self.last_turn = asking.record("failed", error=said)
-        with suppress(LogFault):  # then it stands in the log as running, which `recover` settles
+        with suppress(OperatorError):  # then it stands in the log as running, which `recover` settles
             self._keeping.turn(self.last_turn, self.coordinator, self._thread)
         await asking.announce("fail", detail=said, status="failed", duration_ms=self.last_turn.duration_ms)
 

@@ -17,17 +17,16 @@ def encoded(value: object, *, place: str = "") -> str:
     try:
         return _ANYTHING.dump_json(value).decode()
     except ValueError as exc:
-        plain = value.model_dump() if isinstance(value, BaseModel) else value
-        if sentence := _unfit(plain, place, depth=0):
+        if sentence := _unfit(value, place, depth=0):
             raise SnapshotError(f"{sentence} Remove it, or keep it on the runner.") from exc
-        return json.dumps(_ANYTHING.dump_python(plain, mode="json"))  # half a surrogate pair can stand there escaped
+        return json.dumps(_ANYTHING.dump_python(value, mode="json"))  # half a surrogate pair can stand there escaped
 
 
 def _unfit(value: object, place: str, *, depth: int) -> str:
     if depth > _DEEPEST:
         return f"{place[:200]} is nested too deeply for JSON."
-    if isinstance(value, Mapping):
-        inside = [(f"{place}.{key}".lstrip("."), inner) for key, inner in value.items()]
+    if isinstance(value, Mapping | BaseModel):
+        inside = [(f"{place}.{key}".lstrip("."), inner) for key, inner in dict(value).items()]
     elif isinstance(value, list | tuple):
         inside = [(f"{place}[{number}]", inner) for number, inner in enumerate(value)]
     else:

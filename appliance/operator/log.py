@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from appliance.operator.encoding import encoded
-from appliance.operator.errors import LogDamaged, LogFault, LogTaken, LogVersion
+from appliance.operator.errors import LogDamaged, LogFault, LogTaken, LogVersion, SnapshotError
 from appliance.operator.messages import Message
 from appliance.operator.models import StateMachineModel
 from appliance.operator.objectives import ObjectiveSlot
@@ -48,7 +48,7 @@ class TurnLog:
     def __init__(self, path: Path | str, *, machine: str = "main") -> None:
         self.path = Path(path)
         self.machine = machine
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._epoch = 0
         self._persona = ""
         self._thread: tuple[Message, ...] = ()
@@ -66,19 +66,30 @@ class TurnLog:
         with self._lock:
             self._db.close()
 
-    def empty(self) -> bool:
-        """Whether no machine of that name stands in the file."""
-        with self._faults():
-            return self._db.execute("SELECT 1 FROM machines WHERE machine = ?", (self.machine,)).fetchone() is None
-
-    def claim(self) -> None:
-        """Write for this machine from now on; whoever wrote before is refused with `LogTaken` from now on."""
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Write for a new machine from now on; what the block keeps is kept with it. Raise `LogTaken` where there is one."""
         with self._writing(fenced=False):
-            self._db.execute(
-                "INSERT INTO machines VALUES (?, 1, '', 0) ON CONFLICT (machine) DO UPDATE SET epoch = epoch + 1",
-                (self.machine,),
-            )
-            self._epoch = self._number("SELECT epoch FROM machines WHERE machine = ?", self.machine)
+            if self._epoch_there():
+                raise LogTaken(f"{self.path} holds a machine {self.machine!r} already: bring it back with from_log.")
+            self._db.execute("INSERT INTO machines VALUES (?, 1, '', 0)", (self.machine,))
+            self._epoch = 1
+            yield
+
+    @contextmanager
+    def resumed(self) -> Iterator[StateMachineModel]:
+        """Give the machine as it was last kept, and write for it once the block is left without an error.
+
+        Whoever wrote before is refused with `LogTaken` from then on. Raise `LogFault` if there is no machine.
+        """
+        with self._writing(fenced=False):
+            epoch = self._epoch_there() + 1
+            self._db.execute("UPDATE machines SET epoch = ? WHERE machine = ?", (epoch, self.machine))
+            try:
+                yield self.model()
+            except SnapshotError as exc:
+                raise self._damaged(str(exc)) from exc
+        self._epoch = epoch
 
     def keep(
         self,
@@ -120,10 +131,10 @@ class TurnLog:
         try:
             return StateMachineModel.model_validate(self._load())
         except (ValidationError, KeyError, TypeError) as exc:
-            raise self._damaged("the machine") from exc
+            raise self._damaged("what stands there is no machine") from exc
 
     def _load(self) -> dict[str, Any]:
-        with self._faults():
+        with self._lock, self._faults():
             found = self._db.execute("SELECT persona, crc FROM machines WHERE machine = ?", (self.machine,)).fetchone()
             if found is None:
                 raise LogFault(f"{self.path} holds no machine {self.machine!r}: make a StateMachine with this log first.")
@@ -141,13 +152,13 @@ class TurnLog:
 
     def turns(self) -> list[TurnRecord]:
         """Return all turns of the machine, the first first; one that is ``running`` runs now, or was cut off."""
-        with self._faults():
+        with self._lock, self._faults():
             query = "SELECT record, crc FROM turns WHERE machine = ? ORDER BY number"
             rows = self._db.execute(query, (self.machine,)).fetchall()
         try:
             return [TurnRecord.model_validate(self._whole(*row, what="a turn")) for row in rows]
         except ValidationError as exc:
-            raise self._damaged("a turn") from exc
+            raise self._damaged("a turn is none") from exc
 
     def interrupt(self) -> None:
         """Mark the turns that are running as interrupted."""
@@ -198,8 +209,12 @@ class TurnLog:
 
     @contextmanager
     def _writing(self, *, fenced: bool = True) -> Iterator[None]:
-        """Make the block one transaction, refused where another machine has claimed the log."""
+        """Make the block one transaction, or part of the one around it; refuse it where another machine has the log."""
         with self._lock, self._faults():
+            inside = self._db.in_transaction
+            if inside:
+                yield
+                return
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 if fenced:
@@ -212,8 +227,11 @@ class TurnLog:
                 raise
 
     def _fence(self) -> None:
-        if self._number("SELECT epoch FROM machines WHERE machine = ?", self.machine) != self._epoch:
+        if self._epoch_there() != self._epoch:
             raise LogTaken(f"Another machine writes {self.machine!r} in {self.path} now: this one may not go on.")
+
+    def _epoch_there(self) -> int:
+        return self._number("SELECT epoch FROM machines WHERE machine = ?", self.machine)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -230,18 +248,20 @@ class TurnLog:
         row = self._db.execute(query, values).fetchone()
         return 0 if row is None else int(row[0])
 
-    def _whole(self, text: str, crc: int, *, what: str) -> Any:  # noqa: ANN401 - JSON
+    def _whole(self, text: object, crc: object, *, what: str) -> Any:  # noqa: ANN401 - JSON
         try:
-            if _crc(text) != crc:
-                raise self._damaged(what)
-            return json.loads(text)
-        except (TypeError, ValueError, RecursionError) as exc:
-            raise self._damaged(what) from exc
+            if isinstance(text, str) and _crc(text) == crc:
+                return json.loads(text)
+        except (ValueError, RecursionError) as exc:
+            raise self._damaged(f"{what} cannot be read") from exc
+        raise self._damaged(f"{what} is not as it was written")
 
     def _damaged(self, what: str) -> LogDamaged:
-        said = f"The turn log {self.path} is damaged ({what} is not as it was written)"
-        return LogDamaged(f"{said}: restore it from a copy, or begin a new one at another path.")
+        said = " ".join(what.split())
+        return LogDamaged(
+            f"The turn log {self.path} is damaged ({said}): restore it from a copy, or begin a new one at another path."
+        )
 
 
 def _crc(text: str) -> int:
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+    return zlib.crc32(text.encode())

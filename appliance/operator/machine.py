@@ -7,7 +7,7 @@ from appliance.operator.agents import AgentRunner, AgentSpec, Coordinator
 from appliance.operator.board import Board
 from appliance.operator.conversation import Conversation
 from appliance.operator.desk import Desk
-from appliance.operator.errors import LogTaken
+from appliance.operator.encoding import encoded
 from appliance.operator.events import StreamingCallback
 from appliance.operator.keeping import Keeping
 from appliance.operator.limits import RunLimits
@@ -18,6 +18,8 @@ from appliance.operator.models import (
     StateMachineModel,
     agent_handle_from_model,
     agent_handle_to_model,
+    agent_spec_to_model,
+    check_roles,
     coordinator_from_model,
     coordinator_to_model,
     messages_from_model,
@@ -111,12 +113,10 @@ class StateMachine:
         text = (user_text or "").strip()
         if not text:
             return ""
-        runner = self.coordinator.runner
-        if runner is None:
-            raise RuntimeError("The coordinator has no runner: make the machine with Coordinator(runner=...).")
+        self._talk.runner()  # a machine that cannot answer says so at once, and not after the turns before
         callback = self._callback if streaming_callback is None else streaming_callback
         turn = Turn(self._limits, callback, asked=True)
-        return await self._talk.ask(text, turn, runner=runner, desk=self._desk if orchestration_tools else None)
+        return await self._talk.ask(text, turn, desk=self._desk if orchestration_tools else None)
 
     def add_agent(self, spec: AgentSpec) -> AgentHandle:
         """Register a junior; raise `ValueError` for a name that is blank, ``"coordinator"``, or taken."""
@@ -199,6 +199,20 @@ class StateMachine:
             agents=[agent_handle_to_model(handle) for handle in self._board.handles()],
         )
 
+    def to_json(self) -> str:
+        """Return the snapshot as JSON; raise `SnapshotError` with the place of the first thing that JSON cannot hold."""
+        thread = self.coordinator_messages
+        check_roles(thread)
+        agents = [{"spec": agent_spec_to_model(handle.spec), "slots": handle.slots} for handle in self._board.handles()]
+        whole = {
+            "schema_version": 1,
+            "coordinator": coordinator_to_model(self.coordinator),
+            "coordinator_messages": thread.mark(),
+            "active_agent": self.active_agent,
+            "agents": agents,
+        }
+        return encoded(whole)  # not by way of `to_model`: what is written at once need not be copied first
+
     @classmethod
     def from_model(
         cls,
@@ -239,23 +253,21 @@ class StateMachine:
 
         Objectives that were being worked on are ``running`` as they were: `recover` settles them.
         """
-        machine = cls.from_model(
-            log.model(),
-            runners=runners,
-            coordinator_runner=coordinator_runner,
-            streaming_callback=streaming_callback,
-            limits=limits,
-        )
-        log.claim()
+        with log.resumed() as model:
+            machine = cls.from_model(
+                model,
+                runners=runners,
+                coordinator_runner=coordinator_runner,
+                streaming_callback=streaming_callback,
+                limits=limits,
+            )
         machine._keeping.into(log)  # noqa: SLF001 - a machine of our own
         return machine
 
     def _begin(self, log: TurnLog) -> None:
-        if not log.empty():
-            raise LogTaken(f"{log.path} holds a machine {log.machine!r} already: bring it back with StateMachine.from_log.")
-        log.claim()
-        self._keeping.into(log)
-        self._keeping.all(self.coordinator, self.coordinator_messages)
+        with log.begun():
+            self._keeping.into(log)
+            self._keeping.all(self.coordinator, self.coordinator_messages)
 
     def _by_hand(self) -> Turn:
         return Turn(self._limits, self._callback)

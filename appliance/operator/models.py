@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from appliance.operator.agents import COORDINATOR, AgentRunner, AgentSpec, Coordinator
 from appliance.operator.errors import SnapshotError
@@ -70,7 +70,15 @@ class StateMachineModel(BaseModel):
 
 def messages_to_model(messages: Messages) -> list[ChatMessage]:
     """Return the thread as models; raise `SnapshotError` for a message without a role."""
-    return [_chat_message(number, message) for number, message in enumerate(messages.to_list())]
+    check_roles(messages)
+    return [ChatMessage(**message) for message in messages]
+
+
+def check_roles(messages: Messages) -> None:
+    """Raise `SnapshotError` for a message that has no role, as a snapshot of it could not be read."""
+    for number, message in enumerate(messages.mark()):
+        if not isinstance(message.get("role"), str):
+            raise SnapshotError(f"coordinator_messages[{number}] has no role, which a snapshot needs: give it one.")
 
 
 def messages_from_model(data: list[ChatMessage]) -> Messages:
@@ -122,7 +130,8 @@ def coordinator_from_model(
     """
     runner = coordinator_runner
     if runner is None and model.runner_id is not None:
-        runner = runners.get(model.runner_id) or _runner(COORDINATOR, runners, wanted=model.runner_id)
+        found = model.runner_id if model.runner_id in runners else COORDINATOR
+        runner = _runner(found, runners, wanted=model.runner_id)
     return Coordinator(
         skill=model.skill, runner=runner, runner_id=model.runner_id, model=model.model, metadata=model.metadata
     )
@@ -150,6 +159,11 @@ def agent_handle_from_model(model: AgentHandleModel, runners: Runners) -> AgentH
 def from_json(data: str | bytes) -> StateMachineModel:
     """Return the snapshot that *data* is; raise `SnapshotError` or pydantic's error, both a `ValueError`, if it is none."""
     try:
+        return StateMachineModel.model_validate_json(data)
+    except ValidationError as exc:
+        if exc.errors(include_url=False)[0]["type"] != "json_invalid":
+            raise
+    try:  # pydantic refuses half a surrogate pair, which `encoded` writes where a model did
         return StateMachineModel.model_validate(json.loads(data))
     except RecursionError as exc:
         raise SnapshotError("The snapshot is nested too deeply to be one of a machine.") from exc
@@ -157,18 +171,12 @@ def from_json(data: str | bytes) -> StateMachineModel:
 
 def _runner(runner_id: str, runners: Runners, *, wanted: str | None = None) -> AgentRunner:
     if runner_id not in runners:
-        raise KeyError(f"No runner is given for {wanted or runner_id!r}: add it to `runners` under that id.")
+        raise KeyError(f"No runner is given for {wanted or runner_id!r}: add one to `runners` under that id.")
     return runners[runner_id]
-
-
-def _chat_message(number: int, message: Message) -> ChatMessage:
-    if not isinstance(message.get("role"), str):
-        raise SnapshotError(f"coordinator_messages[{number}] has no role, which a snapshot needs.")
-    return ChatMessage(**message)
 
 
 def _message(model: ChatMessage) -> Message:
     message: Message = {"role": model.role}
     if "content" in model.model_fields_set:
         message["content"] = model.content
-    return message | copied(model.model_extra or {})
+    return message | (model.model_extra or {})

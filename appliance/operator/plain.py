@@ -1,8 +1,10 @@
 """Copies of what JSON can hold, so that no caller's list is also ours."""
 
-from typing import TypeVar, cast
+from types import NoneType
+from typing import Final, TypeVar, cast
 
 T = TypeVar("T")
+_ATOMS: Final = frozenset({str, int, float, bool, NoneType})
 
 
 def copied(value: T) -> T:
@@ -14,7 +16,7 @@ def copied(value: T) -> T:
 
 
 def _copy(value: object) -> object:
-    if isinstance(value, str | int | float | None):
+    if type(value) in _ATOMS:
         return value
     if isinstance(value, dict):
         return {key: _copy(inner) for key, inner in value.items()}

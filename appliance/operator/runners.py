@@ -1,10 +1,12 @@
 """How a runner is called, whatever it is: async or not, with the keyword or without, and whatever it returns."""
 
 import asyncio
+import concurrent.futures
 import contextvars
+import functools
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from typing import Final, TypeVar
 
 from appliance.operator.agents import AgentRequest, AgentResult, AgentRunner
@@ -29,7 +31,7 @@ class CallableRunner:
 
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Call the function with *request*, and with the callback if it takes one."""
-        return await _called(self.fn, request, streaming_callback, aside=False)
+        return _as_result(await _called(self.fn, request, streaming_callback, aside=False), str)
 
 
 def callable_agent(fn: Answers) -> AgentRunner:
@@ -50,8 +52,9 @@ async def answer(
     Where work is *timed* a runner that is not async runs in a thread of its own, as nothing else can be ended in time; the
     thread is left to itself then, and what it returns is dropped.
     """
-    fn = runner.fn if isinstance(runner, CallableRunner) else runner.run
-    return await _called(fn, request, callback, aside=timed)
+    if type(runner) is CallableRunner:
+        return _as_result(await _called(runner.fn, request, callback, aside=timed), str)
+    return _as_result(await _called(runner.run, request, callback, aside=timed), _refused)
 
 
 async def supervised(
@@ -89,24 +92,36 @@ def _seen(task: asyncio.Task[T]) -> None:
         task.exception()
 
 
-async def _called(fn: Answers, request: AgentRequest, callback: StreamingCallback, *, aside: bool) -> AgentResult:
+async def _called(fn: Answers, request: AgentRequest, callback: StreamingCallback, *, aside: bool) -> object:
     keywords = {_KEYWORD: callback} if _takes_callback(fn) else {}
     if aside and not _is_async(fn):
         value = await _in_thread(lambda: fn(request, **keywords))
     else:
         value = fn(request, **keywords)
-    return _as_result(await value if inspect.isawaitable(value) else value)
+    return await value if inspect.isawaitable(value) else value
 
 
-def _as_result(value: object) -> AgentResult:
+def _as_result(value: object, other: Callable[[object], str]) -> AgentResult:
     if isinstance(value, AgentResult):
         return value
+    if value is None or isinstance(value, str):
+        return AgentResult(content=value or "")
     if isinstance(value, Mapping) and "content" in value:
         return AgentResult.model_validate(dict(value))
-    return AgentResult(content="" if value is None else str(value))
+    return AgentResult(content=other(value))
+
+
+def _refused(value: object) -> str:
+    raise TypeError(f"a runner returns an AgentResult, a dict with its fields, text or None, not {type(value).__name__}")
 
 
 def _takes_callback(fn: Answers) -> bool:
+    plain = getattr(fn, "__func__", fn)
+    return _declares_callback(plain) if isinstance(plain, Hashable) else _declares_callback.__wrapped__(plain)
+
+
+@functools.lru_cache(maxsize=256)
+def _declares_callback(fn: Answers) -> bool:
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):  # some builtins and mocks have none
@@ -120,36 +135,17 @@ def _is_async(fn: Answers) -> bool:
 
 def _in_thread(call: Callable[[], object]) -> Awaitable[object]:
     """Run *call* in a thread that does not keep the process alive, and wait for what it returns."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[object] = loop.create_future()
+    outcome: concurrent.futures.Future[object] = concurrent.futures.Future()
     context = contextvars.copy_context()
 
     def work() -> None:
+        outcome.set_running_or_notify_cancel()
         try:
-            value = context.run(call)
+            outcome.set_result(context.run(call))
+        except StopIteration:  # no future can hold one
+            outcome.set_exception(RuntimeError("the runner raised StopIteration"))
         except BaseException as exc:  # noqa: BLE001 - it is raised where the outcome is waited for
-            _tell(loop, outcome, error=exc)
-        else:
-            _tell(loop, outcome, value=value)
+            outcome.set_exception(exc)
 
     threading.Thread(target=work, daemon=True, name="operator-runner").start()
-    return outcome
-
-
-def _tell(
-    loop: asyncio.AbstractEventLoop,
-    outcome: "asyncio.Future[object]",
-    *,
-    value: object = None,
-    error: BaseException | None = None,
-) -> None:
-    def tell() -> None:
-        if outcome.done():
-            return
-        if error is None:
-            outcome.set_result(value)
-        else:
-            outcome.set_exception(error)
-
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(tell)
+    return asyncio.wrap_future(outcome)

@@ -1,7 +1,6 @@
 """Snapshots of machines, as models and as JSON."""
 
 from appliance.operator.agents import AgentRunner
-from appliance.operator.encoding import encoded
 from appliance.operator.events import StreamingCallback
 from appliance.operator.machine import StateMachine
 from appliance.operator.models import Runners, StateMachineModel, from_json
@@ -27,7 +26,7 @@ def state_machine_from_model(
 
 def state_machine_to_json(sm: StateMachine) -> str:
     """Return the snapshot of *sm* as JSON; raise `SnapshotError` with the place of what JSON cannot hold."""
-    return encoded(sm.to_model())
+    return sm.to_json()
 
 
 def state_machine_from_json(

@@ -2,14 +2,14 @@
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from appliance.operator.desk import Desk
 from appliance.operator.refusals import Refused
 from appliance.operator.schemas import READY, Schema, openai_tool_schema
 
-OrchestrationTool = Callable[..., Awaitable[Any]]
+OrchestrationTool = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Toolbox:

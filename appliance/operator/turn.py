@@ -26,8 +26,10 @@ class Errand:
     stopped: bool = False
 
     def begun(self, task: "asyncio.Task[Any]") -> None:
-        """Know the *task* that does it."""
+        """Know the *task* that does it, and end it if it came too late."""
         self.task = task
+        if self.stopped:
+            task.cancel()
 
     def stop(self) -> None:
         """Have it end as failed."""

@@ -10,7 +10,7 @@ from appliance.operator import arguments
 from appliance.operator.agents import AgentRequest, AgentResult
 from appliance.operator.arguments import BadArgument
 from appliance.operator.board import Board
-from appliance.operator.errors import LogFault
+from appliance.operator.errors import LogFault, OperatorError
 from appliance.operator.events import Listener, StreamingCallback
 from appliance.operator.gate import Gate
 from appliance.operator.limits import RunLimits
@@ -30,20 +30,18 @@ class Acting:
 
     def __init__(self) -> None:
         self.agent: str | None = None
-        self._all: list[str] = []
+        self._all: dict[object, str] = {}
 
     @contextmanager
     def as_agent(self, name: str) -> Iterator[None]:
         """Let *name* act for the block."""
-        self._all.append(name)
-        self.agent = name
+        mine = object()
+        self._all[mine] = self.agent = name
         try:
             yield
         finally:
-            self._all.reverse()
-            self._all.remove(name)
-            self._all.reverse()
-            self.agent = self._all[-1] if self._all else None
+            del self._all[mine]
+            self.agent = next(reversed(self._all.values()), None)
 
 
 class Work:
@@ -56,7 +54,7 @@ class Work:
         self._limits = limits
         self._record = record
         self._gate = None if limits.max_parallel is None else Gate(limits.max_parallel)
-        self._live: set[str] = set()
+        self._live: set[tuple[str, int]] = set()
 
     async def commission(
         self, turn: Turn, agent: object, objective: object, checklist: object, props: object, callback: StreamingCallback
@@ -75,7 +73,8 @@ class Work:
             raise Refused("budget_exhausted", sentence)
         slot = handle.create_objective(wanted, checklist=items, agent_props=given)
         slot.messages.append({"role": "user", "content": _brief(slot)})
-        return await self._do(turn, handle, slot, callback, announced=True)
+        run = _Run(handle, slot, turn.listener(callback), before=slot.messages)
+        return await self._do(turn, run, announced=True)
 
     async def instruct(
         self, turn: Turn, agent: object, index: object, message: object, callback: StreamingCallback
@@ -88,23 +87,19 @@ class Work:
         if not wanted:
             raise Refused("empty_message", "Say in `message` what the agent is to do next.")
         slot = self._board.slot(agent, index)
-        if slot.commission_id in self._live:
+        if _key(slot) in self._live:
             raise Refused("busy", "The agent still works on this objective.", agent=slot.agent, index=slot.index)
         self._deep()
         if sentence := turn.count_instruct():
             raise Refused("budget_exhausted", sentence)
-        before = list(slot.messages)
-        slot.messages.append({"role": "user", "content": wanted})
-        try:
-            return await self._do(turn, self._board.handle(slot.agent), slot, callback, announced=False)
-        finally:
-            if slot.status == "failed":
-                slot.messages = before
+        run = _Run(self._board.handle(slot.agent), slot, turn.listener(callback), before=slot.messages)
+        slot.messages = [*slot.messages, {"role": "user", "content": wanted}]
+        return await self._do(turn, run, announced=False)
 
     def recover(self) -> list[ObjectiveSlot]:
         """Settle, and return, the objectives that say that they run though nobody works on them."""
         slots = [slot for handle in self._board.handles() for slot in handle.slots]
-        left = [slot for slot in slots if slot.status == "running" and slot.commission_id not in self._live]
+        left = [slot for slot in slots if slot.status == "running" and _key(slot) not in self._live]
         for slot in left:
             slot.settle("failed", "interrupted: the process ended while this ran", duration_ms=slot.duration_ms or 0.0)
             if len(slot.messages) > 2 and slot.messages[-1].get("role") == "user":
@@ -117,30 +112,27 @@ class Work:
         if frame is not None and frame.depth >= self._limits.max_depth:
             raise Refused("budget_exhausted", f"Work was handed on {frame.depth} times already: do this yourself.")
 
-    async def _do(
-        self, turn: Turn, handle: AgentHandle, slot: ObjectiveSlot, callback: StreamingCallback, *, announced: bool
-    ) -> Spoken:
+    async def _do(self, turn: Turn, run: "_Run", *, announced: bool) -> Spoken:
+        slot = run.slot
         slot.status = "running"
-        listener = turn.listener(callback)
         errand = Errand(asyncio.get_running_loop().create_future())
         turn.errands.add(errand)
-        self._live.add(slot.commission_id)
-        run = _Run(handle, slot, listener)
+        self._live.add(_key(slot))
         try:
-            with self._acting.as_agent(handle.name):
+            with self._acting.as_agent(slot.agent):
                 self._record(slot)
                 if announced:
                     await run.announce("commissioned", detail=slot.objective)
                 return await self._settled(turn, run, errand)
-        except LogFault as exc:
+        except OperatorError as exc:
             run.fail(f"{type(exc).__name__}: {exc}")
             raise
         finally:
             if slot.status == "running":
                 run.fail("CancelledError: cancelled")
-            self._live.discard(slot.commission_id)
+            self._live.discard(_key(slot))
             turn.errands.discard(errand)
-            listener.close()
+            run.listener.close()
             if not errand.settled.done():
                 errand.settled.set_result(None)
 
@@ -152,7 +144,7 @@ class Work:
             self._record(run.slot)
         except asyncio.CancelledError:
             run.fail("CancelledError: cancelled")
-            with suppress(LogFault):  # then it stands in the log as running, which `recover` settles
+            with suppress(OperatorError):  # then it stands in the log as running, which `recover` settles
                 self._record(run.slot)
             await run.announce_end()
             raise
@@ -182,10 +174,14 @@ class Work:
 class _Run:
     """One run: what it asks, what it says, and how it ends."""
 
-    def __init__(self, handle: AgentHandle, slot: ObjectiveSlot, listener: Listener) -> None:
+    def __init__(
+        self, handle: AgentHandle, slot: ObjectiveSlot, listener: Listener, *, before: list[dict[str, Any]]
+    ) -> None:
         self.handle = handle
         self.slot = slot
         self.listener = listener
+        self._before = list(before)
+        self._usage = slot.usage
         self._began = time.perf_counter()
 
     def begin(self) -> None:
@@ -217,7 +213,8 @@ class _Run:
         self.slot.settle("staged", report, duration_ms=self._took())
 
     def fail(self, report: str) -> None:
-        """Keep why it failed."""
+        """Keep why it failed; the thread is what it was, so that an instruction that is given again stands in it once."""
+        self.slot.messages, self.slot.usage = list(self._before), self._usage
         self.slot.settle("failed", report, duration_ms=self._took())
 
     def spoken(self) -> Spoken:
@@ -259,6 +256,10 @@ def _seat_of(machine: object, frame: Frame | None) -> Gate | None:
     while frame is not None and not (frame.machine is machine and frame.seat is not None):
         frame = frame.above
     return None if frame is None else frame.seat
+
+
+def _key(slot: ObjectiveSlot) -> tuple[str, int]:
+    return slot.agent, slot.index
 
 
 def _brief(slot: ObjectiveSlot) -> str:

@@ -1,0 +1,372 @@
+"""Claims about a turn: what is asked, what is kept, and what a failure leaves behind."""
+
+import asyncio
+
+import pytest
+
+from appliance.operator import AgentRequest, AgentResult, Coordinator, Messages, RunLimits, StateMachine, StreamEvent
+from tests.support.operating import (
+    TOOLS,
+    Emit,
+    Forever,
+    Scripted,
+    asked,
+    breaks,
+    commissions,
+    echo,
+    go,
+    junior,
+    machine,
+    one_by_one,
+    roles,
+    says,
+    steps,
+    tools_of,
+    until,
+)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", None])
+@pytest.mark.parametrize("behaviour", [None, echo])
+def test_blank_text_is_answered_with_nothing(text: str | None, behaviour: None) -> None:
+    sm = machine(behaviour)
+    assert go(sm.run(text)) == ""
+    assert len(sm.coordinator_messages) == 1
+
+
+def test_what_is_no_text_is_refused_with_its_type() -> None:
+    with pytest.raises(TypeError, match="int"):
+        go(machine(echo).run(5))  # type: ignore[arg-type]
+
+
+def test_a_coordinator_without_a_runner_is_refused_and_leaves_no_trace() -> None:
+    sm = machine()
+    with pytest.raises(RuntimeError, match="runner"):
+        go(sm.run("x"))
+    assert roles(sm.coordinator_messages.to_list()) == ["system"]
+
+
+def test_the_coordinator_is_asked_with_all_that_it_needs() -> None:
+    sm = machine(says("hi"), model="m-1", metadata={"tenant": "t"})
+    assert go(sm.run("  find it  ")) == "hi"
+    (request,) = asked(sm.coordinator)
+    assert (request.agent, request.objective, request.model) == ("coordinator", "find it", "m-1")
+    assert request.skill == sm.coordinator.skill
+    assert request.messages == [{"role": "system", "content": request.skill}, {"role": "user", "content": "find it"}]
+    assert request.metadata["tenant"] == "t"
+    assert list(tools_of(request)) == TOOLS
+    assert [schema["function"]["name"] for schema in request.metadata["tool_schemas"]] == TOOLS
+    assert all(asyncio.iscoroutinefunction(tool) for tool in request.metadata["tools"])
+
+
+def test_tools_can_be_withheld() -> None:
+    sm = machine(says("hi"))
+    go(sm.run("q", orchestration_tools=False))
+    metadata = asked(sm.coordinator)[0].metadata
+    assert (metadata["tools"], metadata["tool_schemas"]) == ([], [])
+
+
+def test_a_persona_s_metadata_cannot_take_the_place_of_the_tools() -> None:
+    sm = machine(says("x"), metadata={"tools": "mine", "tool_schemas": "mine", "ok": 1})
+    go(sm.run("q"))
+    request = asked(sm.coordinator)[0]
+    assert list(tools_of(request)) == TOOLS
+    assert (len(request.metadata["tool_schemas"]), request.metadata["ok"]) == (6, 1)
+
+
+def test_a_reply_is_kept_and_the_next_turn_sees_it() -> None:
+    sm = machine(lambda request, _emit: AgentResult(content=f"re {request.objective}"))
+    assert [go(sm.run(text)) for text in ("one", "two")] == ["re one", "re two"]
+    said = [(message["role"], message["content"]) for message in sm.coordinator_messages][1:]
+    assert said == [("user", "one"), ("assistant", "re one"), ("user", "two"), ("assistant", "re two")]
+    assert len(asked(sm.coordinator)[1].messages) == 4
+
+
+def test_a_transcript_of_the_runner_s_own_takes_the_place_of_the_thread() -> None:
+    own = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}]
+    sm = machine(says("reply", messages=own))
+    assert go(sm.run("q")) == "reply"
+    own[1]["tool_calls"][0]["id"] = "changed"  # type: ignore[index]
+    assert sm.coordinator_messages.to_list()[1]["tool_calls"] == [{"id": "1"}]
+
+
+def test_an_empty_transcript_does_not_wipe_the_thread() -> None:
+    sm = machine(says("z", messages=[]))
+    go(sm.run("q"))
+    assert roles(sm.coordinator_messages.to_list()) == ["system", "user", "assistant"]
+
+
+@pytest.mark.parametrize(("content", "kept"), [("", ["system", "user"]), ("  ", ["system", "user", "assistant"])])
+def test_a_reply_without_text_has_a_placeholder(content: str, kept: list[str]) -> None:
+    sm = machine(says(content))
+    assert go(sm.run("q")) == "(no response)"
+    assert roles(sm.coordinator_messages.to_list()) == kept
+
+
+def test_a_coordinator_that_raises_is_announced_and_its_error_is_the_caller_s() -> None:
+    seen: list[StreamEvent] = []
+    sm = machine(breaks)
+    with pytest.raises(ZeroDivisionError):
+        go(sm.run("q", streaming_callback=seen.append))
+    assert steps(seen) == [("coordinator", "start"), ("coordinator", "fail")]
+    assert (seen[-1]["status"], seen[-1]["detail"]) == ("failed", "ZeroDivisionError: division by nothing")
+    assert sm.active_agent is None
+    assert sm.last_turn is not None
+    assert (sm.last_turn.status, sm.last_turn.error) == ("failed", seen[-1]["detail"])
+
+
+def test_a_question_that_failed_and_is_asked_again_stands_in_the_thread_once() -> None:
+    sm = machine(one_by_one(breaks, echo))
+    with pytest.raises(ZeroDivisionError):
+        go(sm.run("q"))
+    assert roles(sm.coordinator_messages.to_list()) == ["system"]
+    go(sm.run("q"))
+    assert roles(sm.coordinator_messages.to_list()) == ["system", "user", "assistant"]
+
+
+def test_a_failed_turn_takes_back_what_its_runner_did_to_the_thread() -> None:
+    def meddles(request: AgentRequest, emit: Emit) -> AgentResult:
+        sm.coordinator_messages.assistant("half")
+        sm.coordinator_messages = Messages().user("another thread")
+        return breaks(request, emit)
+
+    sm = machine(meddles)
+    before = sm.coordinator_messages.to_list()
+    with pytest.raises(ZeroDivisionError):
+        go(sm.run("q"))
+    assert sm.coordinator_messages.to_list() == before
+
+
+def test_a_runner_that_changes_its_request_changes_nothing_else() -> None:
+    def vandal(request: AgentRequest, _emit: Emit) -> AgentResult:
+        request.messages[0]["content"] = "changed"
+        request.messages.clear()
+        request.metadata["nested"]["list"].append("changed")
+        request.metadata["tools"].clear()
+        return AgentResult(content="ok")
+
+    given = {"nested": {"list": [1]}}
+    sm = machine(vandal, metadata=given)
+    go(sm.run("q"))
+    assert sm.coordinator_messages[0]["content"] == sm.coordinator.skill
+    assert sm.coordinator.metadata == given == {"nested": {"list": [1]}}
+
+
+def test_a_skill_that_changes_stands_in_the_system_message() -> None:
+    sm = machine(says("x"))
+    sm.coordinator.skill = "Another."
+    assert sm.coordinator_messages[0] == {"role": "system", "content": "Another."}
+    go(sm.run("q"))
+    sm.coordinator = Coordinator(runner=Scripted(says("y")), skill="A third.")
+    go(sm.run("q"))
+    assert [message["content"] for message in sm.coordinator_messages] == ["A third.", "q", "x", "q", "y"]
+
+
+def test_a_whole_turn_commissions_accepts_and_replies() -> None:
+    sm = machine(commissions)
+    assert go(sm.run("map the config")) == "did: map the config"
+    assert sm.agent("scout")[1].status == "accepted"
+    assert sm.active_agent is None
+
+
+def test_the_coordinator_acts_again_once_a_junior_has_ended() -> None:
+    async def watches(request: AgentRequest, _emit: Emit) -> AgentResult:
+        seen.append(sm.active_agent)
+        await tools_of(request)["commission"]("scout", "o")
+        seen.append(sm.active_agent)
+        return AgentResult(content="x")
+
+    def acts(_request: AgentRequest, _emit: Emit) -> AgentResult:
+        seen.append(sm.active_agent)
+        return AgentResult(content="r")
+
+    seen: list[str | None] = []
+    sm = machine(watches, junior(behaviour=acts))
+    go(sm.run("q"))
+    assert [*seen, sm.active_agent] == ["coordinator", "scout", "coordinator", None]
+
+
+def test_turns_of_one_machine_wait_for_each_other_and_hear_their_own_events() -> None:
+    async def turn(request: AgentRequest, _emit: Emit) -> AgentResult:
+        for _ in range(3 if request.objective == "A" else 1):
+            await asyncio.sleep(0)
+        await tools_of(request)["commission"]("scout", request.objective)
+        return AgentResult(
+            content=f"re {request.objective}", messages=[*request.messages, {"role": "assistant", "content": "r"}]
+        )
+
+    async def both() -> list[str]:
+        a = sm.run("A", streaming_callback=heard["A"].append)
+        return list(await asyncio.gather(a, sm.run("B", streaming_callback=heard["B"].append)))
+
+    heard: dict[str, list[StreamEvent]] = {"A": [], "B": []}
+    sm = machine(turn)
+    assert go(both()) == ["re A", "re B"]
+    assert [message["content"] for message in sm.coordinator_messages][1:] == ["A", "r", "B", "r"]
+    for name, events in heard.items():
+        assert {event["objective"] for event in events if "objective" in event} == {name}
+        assert len({event["turn_id"] for event in events}) == 1
+
+
+def test_turns_asked_from_several_threads_wait_for_each_other() -> None:
+    async def counts(_request: AgentRequest, _emit: Emit) -> AgentResult:
+        inside.append(1)
+        most.append(len(inside))
+        await asyncio.sleep(0)
+        inside.pop()
+        return AgentResult(content="x")
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(asyncio.to_thread(go, sm.run(f"q{number}")) for number in range(4)))
+
+    inside: list[int] = []
+    most: list[int] = []
+    sm = machine(counts)
+    go(all_of_them())
+    assert most == [1, 1, 1, 1]
+    assert roles(sm.coordinator_messages.to_list()) == ["system", *["user", "assistant"] * 4]
+
+
+@pytest.mark.parametrize("within", ["coordinator", "junior", "task"])
+def test_a_turn_within_a_turn_of_the_same_machine_is_refused_and_does_not_hang(within: str) -> None:
+    async def asks_again(request: AgentRequest, _emit: Emit) -> AgentResult:
+        if within == "junior" and request.agent == "coordinator":
+            return AgentResult(content=(await tools_of(request)["commission"]("scout", "o"))["summary"])
+        inner = sm.run("inner")
+        try:
+            return AgentResult(content=await (asyncio.create_task(inner) if within == "task" else inner))
+        except RuntimeError as exc:
+            return AgentResult(content=str(exc))
+
+    sm = machine(asks_again, junior(behaviour=asks_again))
+    assert "commission a junior" in go(asyncio.wait_for(sm.run("outer"), 10))
+    assert "inner" not in [message["content"] for message in sm.coordinator_messages]
+
+
+def test_machines_that_ask_each_other_in_a_circle_are_refused_and_do_not_hang() -> None:
+    async def asks_other(request: AgentRequest, _emit: Emit) -> AgentResult:
+        return AgentResult(content=await others[request.objective].run("back"))
+
+    a, b = machine(asks_other), machine(asks_other)
+    others: dict[str, StateMachine] = {"there": b, "back": a}
+    with pytest.raises(RuntimeError, match="within a turn"):
+        go(asyncio.wait_for(a.run("there"), 10))
+
+
+def test_a_turn_that_takes_too_long_ends_with_all_settled() -> None:
+    async def scenario() -> None:
+        forever = Forever()
+        sm = machine(commissions, junior(behaviour=forever), limits=RunLimits(turn_timeout_s=0.02))
+        before = sm.coordinator_messages.to_list()
+        seen: list[StreamEvent] = []
+        with pytest.raises(TimeoutError, match="timeout"):
+            await sm.run("q", streaming_callback=seen.append)
+        assert steps(seen)[-2:] == [("scout", "fail"), ("coordinator", "fail")]
+        assert (sm.agent("scout")[1].status, sm.active_agent) == ("failed", None)
+        assert forever.cancelled
+        assert sm.coordinator_messages.to_list() == before
+
+    go(scenario())
+
+
+def test_a_cancelled_turn_leaves_nothing_running() -> None:
+    async def scenario() -> None:
+        forever = Forever()
+        sm = machine(commissions, junior(behaviour=forever))
+        seen: list[StreamEvent] = []
+        task = asyncio.create_task(sm.run("q", streaming_callback=seen.append))
+        await forever.begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        slot = sm.agent("scout")[1]
+        assert (slot.status, sm.active_agent, forever.cancelled) == ("failed", None, True)
+        assert slot.duration_ms is not None
+        assert steps(seen)[-2:] == [("scout", "fail"), ("coordinator", "fail")]
+        assert roles(sm.coordinator_messages.to_list()) == ["system"]
+
+    go(scenario())
+
+
+def test_a_turn_cancelled_at_any_step_leaves_a_machine_that_goes_on() -> None:
+    """Cancelled after each number of steps of the event loop until a turn ends by itself."""
+
+    async def scenario(ticks: int) -> bool:
+        sm = machine(commissions, junior(), limits=RunLimits(max_parallel=1, turn_timeout_s=60))
+        task = asyncio.create_task(sm.run("q"))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        ended = task.done()
+        task.cancel()
+        outcome = (await asyncio.gather(task, return_exceptions=True))[0]
+        assert sm.active_agent is None
+        assert all(slot.status in {"failed", "staged", "accepted"} for slot in sm.agent("scout").objectives())
+        kept = roles(sm.coordinator_messages.to_list())[1:]
+        assert kept == ([] if isinstance(outcome, asyncio.CancelledError) else ["user", "assistant"])
+        assert await asyncio.wait_for(sm.run("again"), 10) == "did: again"
+        return ended
+
+    ticks = 0
+    while not go(scenario(ticks)):
+        ticks += 1
+    assert ticks > 5
+
+
+def test_work_that_a_runner_leaves_behind_ends_with_its_turn() -> None:
+    async def leaves(request: AgentRequest, _emit: Emit) -> AgentResult:
+        left.append(asyncio.create_task(tools_of(request)["commission"]("scout", "o")))
+        await forever.begun.wait()
+        return AgentResult(content="done")
+
+    async def scenario() -> None:
+        assert await sm.run("q", streaming_callback=seen.append) == "done"
+        assert (await left[0])["status"] == "failed"
+
+    forever = Forever()
+    left: list[asyncio.Task[dict[str, object]]] = []
+    seen: list[StreamEvent] = []
+    sm = machine(leaves, junior(behaviour=forever))
+    go(scenario())
+    assert steps(seen)[-2:] == [("scout", "fail"), ("coordinator", "done")]
+    assert (sm.agent("scout")[1].status, forever.cancelled) == ("failed", True)
+
+
+def test_the_tools_of_a_turn_that_failed_begin_nothing() -> None:
+    sm = machine(breaks)
+    with pytest.raises(ZeroDivisionError):
+        go(sm.run("q"))
+    commission = tools_of(asked(sm.coordinator)[0])["commission"]
+    assert go(commission("scout", "o")) == {"error": "budget_exhausted", "detail": "The turn is over."}
+    assert len(sm.agent("scout")) == 0
+
+
+def test_the_cost_of_a_turn_is_that_of_all_who_worked_in_it() -> None:
+    async def turn(request: AgentRequest, _emit: Emit) -> AgentResult:
+        await asyncio.gather(*(tools_of(request)["commission"]("scout", "o") for _ in range(2)))
+        await tools_of(request)["instruct_agent"]("scout", 1, "more")
+        return AgentResult(content="x", usage={"prompt_tokens": 100, "total_tokens": 120})
+
+    sm = machine(turn, junior(behaviour=says("r", usage={"total_tokens": 7, "details": {"cached": 2}})))
+    go(sm.run("q"))
+    assert sm.last_turn is not None
+    assert sm.last_turn.usage == {"total_tokens": 141, "details": {"cached": 6}, "prompt_tokens": 100}
+    assert (sm.last_turn.commissions, sm.last_turn.instructs, sm.last_turn.status) == (2, 1, "done")
+    assert sm.agent("scout")[1].usage == {"total_tokens": 14, "details": {"cached": 4}}
+    assert [row["tokens"] for row in sm.list_objectives()] == [14, 7]  # type: ignore[index]
+    go(sm.run("again", orchestration_tools=True))
+    assert sm.last_turn.usage["total_tokens"] == 141
+
+
+def test_a_thousand_turns_ahead_do_not_starve_the_last_one() -> None:
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(sm.run(f"q{number}")) for number in range(50)]
+        await until(lambda: sm.active_agent == "coordinator")
+        for task in tasks[1::2]:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [isinstance(each, asyncio.CancelledError) for each in done] == [False, True] * 25
+
+    sm = machine(lambda request, _emit: AgentResult(content=request.objective))
+    go(scenario())
+    asked_for = [message["content"] for message in sm.coordinator_messages if message["role"] == "user"]
+    assert asked_for == [f"q{number}" for number in range(0, 50, 2)]
