@@ -1,20 +1,23 @@
 """Tools that do what a test says, and a tool service around them, on a real database."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from appliance.base import sqlite
 from appliance.base.clock import Clock
-from appliance.contracts.chat import JsonSchema
+from appliance.codeintel.needs import ChatModel
+from appliance.contracts.chat import ChatDelta, ChatRequest, JsonSchema
 from appliance.contracts.safety import SafetyAction, SafetyVerdict
 from appliance.contracts.tools import Effect, Grants, Json, ToolContext, ToolOutput, ToolSpec
-from appliance.errors import Cancelled
+from appliance.errors import ApplianceError, Cancelled, EngineUnavailable
+from appliance.inference.engines.base import EngineHealth
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.services.audit import ToolAudit
+from appliance.orchestrator.services.provider import InstalledModel
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.tool import LocalToolService
 from appliance.tables import MIGRATIONS
@@ -109,3 +112,62 @@ async def never(arguments: Mapping[str, Json]) -> object:
     """Never return, whatever the arguments."""
     del arguments
     return await asyncio.get_running_loop().create_future()
+
+
+@dataclass
+class ScriptedModel:
+    """A chat model that says what *says* makes of the request, word by word; its tokens are words.
+
+    Each of *failures* is raised before the first word of one request; after *breaks_after* words *broken* is raised.
+    """
+
+    says: Callable[[ChatRequest], str] = field(default=lambda _: "ok")
+    context: int = 4_096
+    model: str = "scripted"
+    failures: list[ApplianceError] = field(default_factory=list)
+    broken: ApplianceError | None = None
+    breaks_after: int = 0
+    requests: list[ChatRequest] = field(default_factory=list)
+    open: int = 0
+    speaking: asyncio.Event = field(default_factory=asyncio.Event)
+    paused: bool = False  # after the first word, for ever
+
+    async def tokens(self, text: str) -> int:
+        return len(text.split())
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta]:
+        self.requests.append(request)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.open += 1
+        try:
+            said = self.says(request).split(" ")
+            for count, word in enumerate(said[: request.max_tokens]):
+                if self.broken is not None and count == self.breaks_after:
+                    raise self.broken
+                yield ChatDelta(word if not count else f" {word}")
+                self.speaking.set()
+                if self.paused:
+                    await asyncio.get_running_loop().create_future()
+            finish: Literal["stop", "length"] = "length" if len(said) > request.max_tokens else "stop"
+            yield ChatDelta("", (), finish, 10, len(said))
+        finally:
+            self.open -= 1
+
+
+class OneModel:
+    """The models of a machine that has *models*, all of them served."""
+
+    def __init__(self, *models: ScriptedModel) -> None:
+        self._models = {model.model: model for model in models}
+
+    def installed(self) -> Sequence[InstalledModel]:
+        return [InstalledModel(name, name, model.context, True) for name, model in self._models.items()]
+
+    def open(self, name: str) -> ChatModel:
+        if not self._models:
+            raise EngineUnavailable("No chat model is set up.")
+        return self._models[name] if name else next(iter(self._models.values()))
+
+    async def health(self, name: str) -> EngineHealth:
+        return EngineHealth("ready", "", name)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from appliance.codeintel.needs import ChatModel
 from appliance.contracts.chat import Message
 from appliance.errors import EngineUnavailable, PromptTooLong, Unavailable
-from appliance.orchestrator.services.conversation import ConversationMessage, message_of
+from appliance.orchestrator.services.conversation import ConversationMessage
 from appliance.orchestrator.services.session import SessionContents
 from appliance.orchestrator.state.host import Staged
 
@@ -56,8 +56,8 @@ class ContextService(Protocol):
     def get_messages(self, session_id: str) -> Sequence[ConversationMessage]:
         """Return the whole conversation; raise `NotFound`."""
 
-    def add_message(self, session_id: str, *messages: ConversationMessage) -> None:
-        """Put *messages* behind the conversation, all in one step."""
+    def add_message(self, session_id: str, *messages: ConversationMessage, expected: int | None = None) -> None:
+        """Put *messages* behind the conversation, all in one step; with *expected*, if the session is at that version."""
 
     async def estimate_tokens(self, messages: Sequence[ConversationMessage | Message]) -> TokenCount:
         """Return how many tokens *messages* are as a prompt, by the engine's count."""
@@ -83,12 +83,12 @@ class LocalContextService:
         """Return the whole conversation; raise `NotFound`."""
         return self._contents.content(session_id)[0].messages
 
-    def add_message(self, session_id: str, *messages: ConversationMessage) -> None:
+    def add_message(self, session_id: str, *messages: ConversationMessage, expected: int | None = None) -> None:
         """Put *messages* behind the conversation, all in one step.
 
-        Raise `NotFound`, `Conflict` for a session that is closed, `InvalidInput` and `LimitExceeded`.
+        Raise `NotFound`, `Conflict` for a session that is closed or not at the version *expected*, and `LimitExceeded`.
         """
-        self._contents.write(session_id, Staged(messages=tuple(message_of(message) for message in messages)))
+        self._contents.write(session_id, Staged(messages=messages), expected=expected)
 
     async def estimate_tokens(self, messages: Sequence[ConversationMessage | Message]) -> TokenCount:
         """Return how many tokens *messages* are as a prompt, by the engine's count.

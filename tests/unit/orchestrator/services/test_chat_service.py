@@ -1,0 +1,490 @@
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from appliance.base import sqlite
+from appliance.codeintel.needs import ChatModel
+from appliance.contracts.chat import ChatRequest
+from appliance.contracts.tools import Grants, Json, ToolContext, ToolOutput
+from appliance.errors import (
+    ApplianceError,
+    Cancelled,
+    Conflict,
+    EngineUnavailable,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    PromptTooLong,
+)
+from appliance.orchestrator.runners.probe import Abilities
+from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions, ChatReply, LocalChatService
+from appliance.orchestrator.services.context import LocalContextService
+from appliance.orchestrator.services.conversation import ConversationMessage
+from appliance.orchestrator.services.provider import LocalProviderService
+from appliance.orchestrator.services.recovery import LocalRecoveryService
+from appliance.orchestrator.services.session import LocalSessionService
+from appliance.orchestrator.services.tool import LocalToolService
+from tests.support.calls import (
+    RUN,
+    OneModel,
+    ScriptedModel,
+    ScriptedTool,
+    Stop,
+    context,
+    grants,
+    never,
+    serving_tools,
+)
+from tests.support.clock import FakeClock
+
+NONE = grants()
+SEARCH = {"type": "object", "properties": {"query": {"type": "string", "maxLength": 80}}, "required": ["query"]}
+
+
+def choice(tool: str, **arguments: Json) -> str:
+    return json.dumps({"tool": tool, "arguments": arguments})
+
+
+ANSWER = choice("answer")
+
+
+@dataclass
+class Stage:
+    """A chat service with everything that it works with."""
+
+    chat: LocalChatService
+    tools: LocalToolService
+    sessions: LocalSessionService
+    model: ScriptedModel
+    session: str
+
+    def say(
+        self, text: str, *, given: Grants = NONE, options: ChatOptions | None = None, stop: Stop | None = None
+    ) -> ChatReply:
+        return asyncio.run(self.chat.chat(self.session, text, context=context(given, stop=stop), options=options))
+
+    @property
+    def messages(self) -> list[tuple[str, str]]:
+        return [(each.role, each.content) for each in self.sessions.content(self.session)[0].messages]
+
+
+@contextmanager
+def staged(
+    path: Path, model: ScriptedModel, *tools: ScriptedTool, sees: Abilities | None = None, calls: int = 60
+) -> Iterator[Stage]:
+    async def probe(chat: ChatModel) -> Abilities:
+        del chat
+        return sees or Abilities(schema=True, envelope=True)
+
+    async def at_once(seconds: float) -> None:
+        del seconds
+
+    with serving_tools(path, *tools) as service:
+        service.open_run(RUN, grants=grants(*(tool.name for tool in tools)), calls=calls)
+        sessions = LocalSessionService(sqlite.connect(path), clock=FakeClock())
+        provider = LocalProviderService(OneModel(model), probe=probe)
+        chat = LocalChatService(
+            context_service=LocalContextService(sessions, provider.current),
+            tool_service=service,
+            session_service=sessions,
+            provider_service=provider,
+            recovery_service=LocalRecoveryService(sleep=at_once),
+        )
+        yield Stage(chat, service, sessions, model, sessions.create_session().id)
+        sessions.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "global.db"
+
+
+def scripted(*choices: str, answer: str = "It is main.") -> Callable[[ChatRequest], str]:
+    """Say *choices* one after the other where a choice is asked for, the last for ever; and *answer* where none is."""
+    left = list(choices)
+
+    def says(request: ChatRequest) -> str:
+        if request.schema is None:
+            return answer
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return says
+
+
+def test_no_message_is_dropped_and_the_system_prompt_stands_once(path: Path) -> None:
+    with staged(path, ScriptedModel(lambda request: f"re: {request.messages[-1].content}")) as stage:
+        for text in ("A", "  B ", "C"):
+            assert stage.say(text, options=ChatOptions(system="Be brief.")).content == f"re: {text.strip()}"
+        assert stage.messages == [
+            ("system", "Be brief."),
+            ("user", "A"), ("assistant", "re: A"),
+            ("user", "B"), ("assistant", "re: B"),
+            ("user", "C"), ("assistant", "re: C"),
+        ]  # fmt: skip
+        last = stage.model.requests[-1].messages
+    assert [message.role for message in last] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [message.content for message in last].count("Be brief.") == 1
+
+
+def test_a_turn_uses_its_tools_and_gives_one_answer(path: Path) -> None:
+    tool = ScriptedTool(parameters=SEARCH, output=ToolOutput("main calls parse"))
+    model = ScriptedModel(scripted(choice("search", query="parse"), ANSWER))
+    with staged(path, model, tool) as stage:
+        events: list[ChatEvent] = []
+
+        async def main() -> None:
+            events.extend(
+                [e async for e in stage.chat.stream_chat(stage.session, "Who calls?", context=context(grants("search")))]
+            )
+
+        asyncio.run(main())
+        kinds = [event.kind for event in events]
+        reply = events[-1].reply
+        assert reply is not None
+        assert kinds == ["tool_call", "tool_result", "token", "token", "token", "final"]
+        assert "".join(event.text for event in events if event.kind == "token") == reply.content == "It is main."
+        assert [outcome.text for outcome in reply.outcomes] == ["main calls parse"]
+        assert (reply.prompt_tokens, reply.completion_tokens) == (30, 5 + 4 + 3)
+        stored = stage.sessions.content(stage.session)[0].messages
+    assert [message.role for message in stored] == ["system", "user", "assistant", "tool", "assistant"]
+    assert stored[2].uses[0].id == stored[3].call
+    assert tool.calls[0][0] == {"query": "parse"}
+    answering = model.requests[-1]
+    assert answering.schema is None
+    assert "main calls parse" in answering.messages[-1].content
+    assert "Tools:" not in answering.messages[0].content, "the answer comes from a prompt without tools"
+
+
+def test_a_later_turn_is_told_what_was_said_and_found_before(path: Path) -> None:
+    model = ScriptedModel(scripted(choice("search", query="parse"), ANSWER))
+    with staged(path, model, ScriptedTool(parameters=SEARCH, output=ToolOutput("main calls parse"))) as stage:
+        stage.say("Who calls parse?", given=grants("search"))
+        stage.say("And who calls that?", given=grants("search"))
+    choosing, answering = model.requests[-2:]
+    assert "Who calls parse?" in choosing.messages[-1].content
+    assert any("main calls parse" in message.content for message in answering.messages)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_a_message_that_says_nothing_is_refused(path: Path, text: str) -> None:
+    with staged(path, ScriptedModel()) as stage:
+        with pytest.raises(InvalidInput):
+            stage.say(text)
+        assert not stage.model.requests
+
+
+def test_a_session_that_is_not_there_or_closed_is_refused_before_the_model_is_asked(path: Path) -> None:
+    with staged(path, ScriptedModel()) as stage:
+        stage.sessions.close_session(stage.session)
+        with pytest.raises(Conflict):
+            stage.say("A")
+        with pytest.raises(NotFound):
+            replace(stage, session="ses_none").say("A")
+        assert not stage.model.requests
+
+
+FAILURES: Mapping[str, tuple[ScriptedModel, type[ApplianceError]]] = {
+    "an engine that stays away": (ScriptedModel(failures=[EngineUnavailable("down")] * 9), EngineUnavailable),
+    "an engine that breaks off": (
+        ScriptedModel(lambda _: "a b c", broken=EngineUnavailable("gone"), breaks_after=2),
+        EngineUnavailable,
+    ),
+    "a prompt that does not fit": (ScriptedModel(context=40), PromptTooLong),
+}
+
+
+@pytest.mark.parametrize("claim", FAILURES)
+def test_a_turn_that_fails_leaves_the_conversation_as_it_was(path: Path, claim: str) -> None:
+    model, error = FAILURES[claim]
+    with staged(path, model) as stage:
+        before = stage.sessions.get_session(stage.session)
+        for _ in range(2):
+            with pytest.raises(error):
+                stage.say("A question", options=ChatOptions(max_tokens=30))
+        assert stage.sessions.get_session(stage.session) == before
+        assert model.open == 0
+
+
+def test_an_engine_that_is_away_for_a_moment_is_asked_again_until_the_first_word(path: Path) -> None:
+    model = ScriptedModel(failures=[EngineUnavailable("down"), EngineUnavailable("down")])
+    with staged(path, model) as stage:
+        assert stage.say("A").content == "ok"
+    assert len(model.requests) == 3
+
+
+def _while_choosing(model: ScriptedModel, tool: ScriptedTool) -> asyncio.Event:
+    del tool
+    model.paused = True
+    return model.speaking
+
+
+def _while_a_tool_runs(model: ScriptedModel, tool: ScriptedTool) -> asyncio.Event:
+    model.says, tool.act = scripted(choice("search", query="a")), never
+    return tool.called
+
+
+def _while_answering(model: ScriptedModel, tool: ScriptedTool) -> asyncio.Event:
+    del tool
+
+    def says(request: ChatRequest) -> str:
+        model.paused = request.schema is None
+        if request.schema is not None:
+            model.speaking.clear()
+        return ANSWER if request.schema is not None else "It is"
+
+    model.says = says
+    return model.speaking
+
+
+@pytest.mark.parametrize("moment", [_while_choosing, _while_a_tool_runs, _while_answering])
+@pytest.mark.parametrize("way", ["cancel", "close"])
+def test_a_turn_that_is_cancelled_at_any_moment_leaves_the_conversation_as_it_was(
+    path: Path, moment: Callable[[ScriptedModel, ScriptedTool], asyncio.Event], way: str
+) -> None:
+    model, tool = ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH)
+    with staged(path, model, tool) as stage:
+        before = stage.sessions.get_session(stage.session)
+
+        async def cancelled() -> None:
+            reached = moment(model, tool)
+            task = asyncio.create_task(stage.chat.chat(stage.session, "A", context=context(grants("search"))))
+            await reached.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        async def closed() -> None:
+            reached = moment(model, tool)
+            events = stage.chat.stream_chat(stage.session, "A", context=context(grants("search")))
+
+            async def read() -> None:
+                async for _ in events:
+                    pass
+
+            reading = asyncio.create_task(read())
+            await reached.wait()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            await events.aclose()
+
+        asyncio.run(cancelled() if way == "cancel" else closed())
+        assert stage.sessions.get_session(stage.session) == before
+        assert model.open == 0
+        model.paused, model.says, tool.act = False, scripted(ANSWER, answer="again"), None
+        assert stage.say("A").content == "again", "nothing is left locked"
+        assert [role for role, _ in stage.messages] == ["system", "user", "assistant"]
+
+
+def test_a_run_that_is_stopped_ends_the_turn(path: Path) -> None:
+    stop = Stop()
+
+    async def stops(arguments: Mapping[str, Json]) -> object:
+        stop.stopped = True
+        return ToolOutput(str(arguments))
+
+    with staged(
+        path, ScriptedModel(scripted(choice("search", query="a"))), ScriptedTool(parameters=SEARCH, act=stops)
+    ) as stage:
+        with pytest.raises(Cancelled):
+            stage.say("A", given=grants("search"), stop=stop)
+        assert stage.messages == []
+
+
+def test_two_turns_at_once_follow_each_other(path: Path) -> None:
+    with staged(path, ScriptedModel(lambda request: f"re: {request.messages[-1].content}")) as stage:
+
+        async def main() -> None:
+            where = context(NONE)
+            await asyncio.gather(*(stage.chat.chat(stage.session, text, context=where) for text in "AB"))
+
+        asyncio.run(main())
+        assert [text for _, text in stage.messages[1:]] in (["A", "re: A", "B", "re: B"], ["B", "re: B", "A", "re: A"])
+
+
+def test_a_tool_that_asks_in_its_own_session_is_refused_and_waits_for_nobody(path: Path) -> None:
+    async def asks(arguments: Mapping[str, Json]) -> object:
+        return ToolOutput((await stage.chat.chat(stage.session, str(arguments), context=context(NONE))).content)
+
+    model = ScriptedModel(scripted(choice("search", query="a"), ANSWER))
+    with staged(path, model, ScriptedTool(parameters=SEARCH, act=asks)) as stage:
+        reply = stage.say("A", given=grants("search"))
+    assert reply.outcomes[0].code == "conflict"
+
+
+@pytest.mark.parametrize("pattern", ["A", "AB", "ABC"])
+def test_steps_that_lead_nowhere_pause_the_turn_and_an_instruction_goes_on(path: Path, pattern: str) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        if request.schema is None:
+            return "It is main."
+        if "look in main" in request.messages[-1].content:
+            return ANSWER
+        made += 1
+        return choice("search", query=pattern[(made - 1) % len(pattern)])
+
+    model, tool = ScriptedModel(says), ScriptedTool(parameters=SEARCH, output=ToolOutput("nothing"))
+    with staged(path, model, tool) as stage:
+        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=20))
+        assert (reply.status, len(reply.outcomes)) == ("paused", 3 * len(pattern))
+        assert stage.tools.get_remaining_budget(RUN) == 60 - 3 * len(pattern)
+        assert stage.messages[-1] == ("assistant", reply.content)
+        resumed = stage.say("look in main", given=grants("search"))
+        assert (resumed.status, resumed.content) == ("done", "It is main.")
+    assert any("nothing" in message.content for message in model.requests[-1].messages), "it knows what it found before"
+
+
+def test_a_turn_ends_though_its_steps_never_would(path: Path) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        made += 1
+        return choice("search", query=str(made)) if request.schema is not None else "done"
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH)) as stage:
+        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=3))
+    assert (reply.content, len(reply.outcomes)) == ("done", 3)
+    assert "The turn used its 3 steps." in reply.warnings
+
+
+def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(path: Path) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        made += 1
+        return choice("search", query=str(made)) if request.schema is not None else "done"
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), calls=2) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert reply.content == "done"
+    assert [outcome.code for outcome in reply.outcomes] == ["", "", "budget_exhausted"]
+    assert any("all of its 2 calls" in warning for warning in reply.warnings)
+
+
+def test_a_refused_call_is_told_to_the_model_which_may_mend_it(path: Path) -> None:
+    counted = {"type": "object", "properties": {"limit": {"type": "integer", "minimum": 1}}, "required": ["limit"]}
+    model, tool = ScriptedModel(scripted(choice("search", limit=0), choice("search", limit=1), ANSWER)), ScriptedTool()
+    tool.parameters = counted
+    with staged(path, model, tool) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert [outcome.code for outcome in reply.outcomes] == ["invalid_input", ""]
+    assert "error invalid_input: limit: 0 is less than the minimum" in model.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("said", ["no json", '{"tool": "rm", "arguments": {}}', "[]", '{"tool": "search"}'])
+def test_a_model_that_keeps_to_no_form_is_asked_twice_and_then_answers(path: Path, said: str) -> None:
+    tool = ScriptedTool(parameters=SEARCH)
+    with staged(path, ScriptedModel(scripted(said)), tool) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert (reply.content, reply.outcomes) == ("It is main.", ())
+    assert any("could not be read" in warning for warning in reply.warnings)
+    assert [request.temperature for request in stage.model.requests] == [0.0, 0.4, 0.0]
+    assert not tool.calls
+
+
+def test_a_model_that_cannot_choose_is_not_asked_to_and_the_answer_says_so(path: Path) -> None:
+    with staged(path, ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH), sees=Abilities()) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert any("No tool was used" in warning for warning in reply.warnings)
+    assert len(stage.model.requests) == 1
+
+
+def test_a_model_that_was_seen_to_call_tools_by_itself_does_so(path: Path) -> None:
+    calls = iter(['<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>', "That is all."])
+
+    def says(request: ChatRequest) -> str:
+        return next(calls) if "<tools>" in request.messages[0].content else "It is main."
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert (reply.content, len(reply.outcomes)) == ("It is main.", 1)
+
+
+def test_a_call_that_waits_for_a_person_says_so_as_it_happens(path: Path) -> None:
+    tool = ScriptedTool("edit", parameters=SEARCH, approval=True)
+    with staged(path, ScriptedModel(scripted(choice("edit", query="a"), ANSWER)), tool) as stage:
+
+        async def main() -> list[ChatEvent]:
+            turn = stage.chat.stream_chat(stage.session, "Do it", context=context(grants("edit")))
+            return [event async for event in turn]
+
+        events = asyncio.run(main())
+    asked = next(event for event in events if event.kind == "awaiting_approval")
+    assert asked.approval is not None
+    assert asked.approval.state == "pending"
+    assert [event.kind for event in events].count("final") == 1
+    assert not tool.calls
+
+
+def test_what_does_not_fit_the_model_is_left_out_and_said_and_stays_in_the_conversation(path: Path) -> None:
+    with staged(path, ScriptedModel(lambda _: "word " * 30, context=160)) as stage:
+        for number in range(4):
+            reply = stage.say(f"question {number}", options=ChatOptions(max_tokens=40, system="Short."))
+        assert len(stage.messages) == 9
+    assert any("oldest" in warning for warning in reply.warnings)
+    assert stage.model.requests[-1].messages[0].content == "Short."
+    assert stage.model.requests[-1].messages[-1].content == "question 3"
+
+
+def test_an_answer_that_was_cut_off_and_an_empty_one_say_so(path: Path) -> None:
+    with staged(path, ScriptedModel(lambda _: "a b c d")) as stage:
+        reply = stage.say("A", options=ChatOptions(max_tokens=2))
+        assert reply.content == "a b"
+        assert any("limit of 2 tokens" in warning for warning in reply.warnings)
+        stage.model.says = lambda _: " "
+        assert stage.say("B").content == NO_RESPONSE
+
+
+def _realistic(number: int) -> ScriptedTool:
+    text = {"type": "string", "maxLength": 200, "description": "What to look for, as it stands in the code."}
+    count = {"type": "integer", "minimum": 1, "maximum": 50, "description": "How many results at most."}
+    parameters = {"type": "object", "properties": {"query": text, "repo": text, "limit": count}, "required": ["query"]}
+    return ScriptedTool(f"look_up_{number}", parameters=parameters)
+
+
+def test_what_stands_before_a_question_is_at_most_1500_tokens(path: Path) -> None:
+    """Counted at 3.3 characters a token, with as many tools as the appliance has built in."""
+    tools = [_realistic(number) for number in range(10)]
+    names = [tool.name for tool in tools]
+    model = ScriptedModel(scripted(choice(names[0], query="a"), ANSWER))
+    with staged(path, model, *tools) as stage:
+        stage.say("?", given=grants(*names))
+    for request in model.requests:
+        fixed = sum(len(message.content) for message in request.messages) + len(json.dumps(request.schema or ""))
+        assert fixed / 3.3 <= 1_500
+
+
+def test_more_tools_than_a_small_model_can_be_told_of_are_refused_before_it_is_asked(path: Path) -> None:
+    tools = [_realistic(number) for number in range(17)]
+    with staged(path, ScriptedModel(), *tools) as stage:
+        with pytest.raises(LimitExceeded):
+            stage.say("?", given=grants(*(tool.name for tool in tools)))
+        assert not stage.model.requests
+        assert stage.messages == []
+
+
+def test_a_conversation_that_another_process_changed_meanwhile_is_not_overwritten(path: Path) -> None:
+    def says(request: ChatRequest) -> str:
+        beside = LocalSessionService(sqlite.connect(path), clock=FakeClock())
+        LocalContextService(beside, lambda: stage.model).add_message(stage.session, ConversationMessage("user", "first"))
+        beside.close()
+        return f"re: {request.messages[-1].content}"
+
+    with staged(path, ScriptedModel(says)) as stage:
+        with pytest.raises(Conflict, match="somebody else"):
+            stage.say("A")
+        assert stage.messages == [("user", "first")]
+
+
+def test_a_turn_without_tools_needs_no_open_run(path: Path) -> None:
+    with staged(path, ScriptedModel()) as stage:
+        where: ToolContext = context(NONE, run="never opened")
+        assert asyncio.run(stage.chat.chat(stage.session, "A", context=where)).content == "ok"
