@@ -1,16 +1,14 @@
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.base import sqlite
-from appliance.codeintel.needs import ChatModel
 from appliance.contracts.chat import ChatRequest
-from appliance.contracts.tools import Grants, Json, ToolContext, ToolOutput
+from appliance.contracts.tools import Json, ToolContext, ToolOutput
 from appliance.errors import (
     ApplianceError,
     Cancelled,
@@ -21,99 +19,18 @@ from appliance.errors import (
     NotFound,
     PromptTooLong,
 )
-from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions, ChatReply, LocalChatService
+from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.conversation import ConversationMessage
-from appliance.orchestrator.services.provider import LocalProviderService
-from appliance.orchestrator.services.recovery import LocalRecoveryService
 from appliance.orchestrator.services.session import LocalSessionService
-from appliance.orchestrator.services.tool import LocalToolService
-from tests.support.calls import (
-    RUN,
-    OneModel,
-    ScriptedModel,
-    ScriptedTool,
-    Stop,
-    context,
-    grants,
-    never,
-    serving_tools,
-)
+from tests.support.calls import ScriptedModel, ScriptedTool, Stop, context, grants, never
 from tests.support.clock import FakeClock
-
-NONE = grants()
-SEARCH = {"type": "object", "properties": {"query": {"type": "string", "maxLength": 80}}, "required": ["query"]}
-
-
-def choice(tool: str, **arguments: Json) -> str:
-    return json.dumps({"tool": tool, "arguments": arguments})
-
-
-ANSWER = choice("answer")
-
-
-@dataclass
-class Stage:
-    """A chat service with everything that it works with."""
-
-    chat: LocalChatService
-    tools: LocalToolService
-    sessions: LocalSessionService
-    model: ScriptedModel
-    session: str
-
-    def say(
-        self, text: str, *, given: Grants = NONE, options: ChatOptions | None = None, stop: Stop | None = None
-    ) -> ChatReply:
-        return asyncio.run(self.chat.chat(self.session, text, context=context(given, stop=stop), options=options))
-
-    @property
-    def messages(self) -> list[tuple[str, str]]:
-        return [(each.role, each.content) for each in self.sessions.content(self.session)[0].messages]
-
-
-@contextmanager
-def staged(
-    path: Path, model: ScriptedModel, *tools: ScriptedTool, sees: Abilities | None = None, calls: int = 60
-) -> Iterator[Stage]:
-    async def probe(chat: ChatModel) -> Abilities:
-        del chat
-        return sees or Abilities(schema=True, envelope=True)
-
-    async def at_once(seconds: float) -> None:
-        del seconds
-
-    with serving_tools(path, *tools) as service:
-        service.open_run(RUN, grants=grants(*(tool.name for tool in tools)), calls=calls)
-        sessions = LocalSessionService(sqlite.connect(path), clock=FakeClock())
-        provider = LocalProviderService(OneModel(model), probe=probe)
-        chat = LocalChatService(
-            context_service=LocalContextService(sessions, provider.current),
-            tool_service=service,
-            session_service=sessions,
-            provider_service=provider,
-            recovery_service=LocalRecoveryService(sleep=at_once),
-        )
-        yield Stage(chat, service, sessions, model, sessions.create_session().id)
-        sessions.close()
+from tests.support.conversing import ANSWER, NONE, SEARCH, choice, scripted, staged
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "global.db"
-
-
-def scripted(*choices: str, answer: str = "It is main.") -> Callable[[ChatRequest], str]:
-    """Say *choices* one after the other where a choice is asked for, the last for ever; and *answer* where none is."""
-    left = list(choices)
-
-    def says(request: ChatRequest) -> str:
-        if request.schema is None:
-            return answer
-        return left.pop(0) if len(left) > 1 else left[0]
-
-    return says
 
 
 def test_no_message_is_dropped_and_the_system_prompt_stands_once(path: Path) -> None:
@@ -314,98 +231,6 @@ def test_a_tool_that_asks_in_its_own_session_is_refused_and_waits_for_nobody(pat
     with staged(path, model, ScriptedTool(parameters=SEARCH, act=asks)) as stage:
         reply = stage.say("A", given=grants("search"))
     assert reply.outcomes[0].code == "conflict"
-
-
-@pytest.mark.parametrize("pattern", ["A", "AB", "ABC"])
-def test_steps_that_lead_nowhere_pause_the_turn_and_an_instruction_goes_on(path: Path, pattern: str) -> None:
-    made = 0
-
-    def says(request: ChatRequest) -> str:
-        nonlocal made
-        if request.schema is None:
-            return "It is main."
-        if "look in main" in request.messages[-1].content:
-            return ANSWER
-        made += 1
-        return choice("search", query=pattern[(made - 1) % len(pattern)])
-
-    model, tool = ScriptedModel(says), ScriptedTool(parameters=SEARCH, output=ToolOutput("nothing"))
-    with staged(path, model, tool) as stage:
-        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=20))
-        assert (reply.status, len(reply.outcomes)) == ("paused", 3 * len(pattern))
-        assert stage.tools.get_remaining_budget(RUN) == 60 - 3 * len(pattern)
-        assert stage.messages[-1] == ("assistant", reply.content)
-        resumed = stage.say("look in main", given=grants("search"))
-        assert (resumed.status, resumed.content) == ("done", "It is main.")
-    assert any("nothing" in message.content for message in model.requests[-1].messages), "it knows what it found before"
-
-
-def test_a_turn_ends_though_its_steps_never_would(path: Path) -> None:
-    made = 0
-
-    def says(request: ChatRequest) -> str:
-        nonlocal made
-        made += 1
-        return choice("search", query=str(made)) if request.schema is not None else "done"
-
-    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH)) as stage:
-        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=3))
-    assert (reply.content, len(reply.outcomes)) == ("done", 3)
-    assert "The turn used its 3 steps." in reply.warnings
-
-
-def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(path: Path) -> None:
-    made = 0
-
-    def says(request: ChatRequest) -> str:
-        nonlocal made
-        made += 1
-        return choice("search", query=str(made)) if request.schema is not None else "done"
-
-    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), calls=2) as stage:
-        reply = stage.say("Where?", given=grants("search"))
-    assert reply.content == "done"
-    assert [outcome.code for outcome in reply.outcomes] == ["", "", "budget_exhausted"]
-    assert any("all of its 2 calls" in warning for warning in reply.warnings)
-
-
-def test_a_refused_call_is_told_to_the_model_which_may_mend_it(path: Path) -> None:
-    counted = {"type": "object", "properties": {"limit": {"type": "integer", "minimum": 1}}, "required": ["limit"]}
-    model, tool = ScriptedModel(scripted(choice("search", limit=0), choice("search", limit=1), ANSWER)), ScriptedTool()
-    tool.parameters = counted
-    with staged(path, model, tool) as stage:
-        reply = stage.say("Where?", given=grants("search"))
-    assert [outcome.code for outcome in reply.outcomes] == ["invalid_input", ""]
-    assert "error invalid_input: limit: 0 is less than the minimum" in model.requests[1].messages[-1].content
-
-
-@pytest.mark.parametrize("said", ["no json", '{"tool": "rm", "arguments": {}}', "[]", '{"tool": "search"}'])
-def test_a_model_that_keeps_to_no_form_is_asked_twice_and_then_answers(path: Path, said: str) -> None:
-    tool = ScriptedTool(parameters=SEARCH)
-    with staged(path, ScriptedModel(scripted(said)), tool) as stage:
-        reply = stage.say("Where?", given=grants("search"))
-    assert (reply.content, reply.outcomes) == ("It is main.", ())
-    assert any("could not be read" in warning for warning in reply.warnings)
-    assert [request.temperature for request in stage.model.requests] == [0.0, 0.4, 0.0]
-    assert not tool.calls
-
-
-def test_a_model_that_cannot_choose_is_not_asked_to_and_the_answer_says_so(path: Path) -> None:
-    with staged(path, ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH), sees=Abilities()) as stage:
-        reply = stage.say("Where?", given=grants("search"))
-    assert any("No tool was used" in warning for warning in reply.warnings)
-    assert len(stage.model.requests) == 1
-
-
-def test_a_model_that_was_seen_to_call_tools_by_itself_does_so(path: Path) -> None:
-    calls = iter(['<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>', "That is all."])
-
-    def says(request: ChatRequest) -> str:
-        return next(calls) if "<tools>" in request.messages[0].content else "It is main."
-
-    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
-        reply = stage.say("Where?", given=grants("search"))
-    assert (reply.content, len(reply.outcomes)) == ("It is main.", 1)
 
 
 def test_a_call_that_waits_for_a_person_says_so_as_it_happens(path: Path) -> None:

@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+
+from appliance.contracts.chat import ChatRequest
+from appliance.contracts.tools import ToolOutput
+from appliance.orchestrator.runners.probe import Abilities
+from appliance.orchestrator.services.chat import ChatOptions
+from tests.support.calls import RUN, ScriptedModel, ScriptedTool, grants
+from tests.support.conversing import ANSWER, SEARCH, choice, scripted, staged
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "global.db"
+
+
+@pytest.mark.parametrize("pattern", ["A", "AB", "ABC"])
+def test_steps_that_lead_nowhere_pause_the_turn_and_an_instruction_goes_on(path: Path, pattern: str) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        if request.schema is None:
+            return "It is main."
+        if "look in main" in request.messages[-1].content:
+            return ANSWER
+        made += 1
+        return choice("search", query=pattern[(made - 1) % len(pattern)])
+
+    model, tool = ScriptedModel(says), ScriptedTool(parameters=SEARCH, output=ToolOutput("nothing"))
+    with staged(path, model, tool) as stage:
+        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=20))
+        assert (reply.status, len(reply.outcomes)) == ("paused", 3 * len(pattern))
+        assert stage.tools.get_remaining_budget(RUN) == 60 - 3 * len(pattern)
+        assert stage.messages[-1] == ("assistant", reply.content)
+        resumed = stage.say("look in main", given=grants("search"))
+        assert (resumed.status, resumed.content) == ("done", "It is main.")
+    assert any("nothing" in message.content for message in model.requests[-1].messages), "it knows what it found before"
+
+
+def test_a_turn_ends_though_its_steps_never_would(path: Path) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        made += 1
+        return choice("search", query=str(made)) if request.schema is not None else "done"
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH)) as stage:
+        reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=3))
+    assert (reply.content, len(reply.outcomes)) == ("done", 3)
+    assert "The turn used its 3 steps." in reply.warnings
+
+
+def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(path: Path) -> None:
+    made = 0
+
+    def says(request: ChatRequest) -> str:
+        nonlocal made
+        made += 1
+        return choice("search", query=str(made)) if request.schema is not None else "done"
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), calls=2) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert reply.content == "done"
+    assert [outcome.code for outcome in reply.outcomes] == ["", "", "budget_exhausted"]
+    assert any("all of its 2 calls" in warning for warning in reply.warnings)
+
+
+def test_a_refused_call_is_told_to_the_model_which_may_mend_it(path: Path) -> None:
+    counted = {"type": "object", "properties": {"limit": {"type": "integer", "minimum": 1}}, "required": ["limit"]}
+    model, tool = ScriptedModel(scripted(choice("search", limit=0), choice("search", limit=1), ANSWER)), ScriptedTool()
+    tool.parameters = counted
+    with staged(path, model, tool) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert [outcome.code for outcome in reply.outcomes] == ["invalid_input", ""]
+    assert "error invalid_input: limit: 0 is less than the minimum" in model.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("said", ["no json", '{"tool": "rm", "arguments": {}}', "[]", '{"tool": "search"}'])
+def test_a_model_that_keeps_to_no_form_is_asked_twice_and_then_answers(path: Path, said: str) -> None:
+    tool = ScriptedTool(parameters=SEARCH)
+    with staged(path, ScriptedModel(scripted(said)), tool) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert (reply.content, reply.outcomes) == ("It is main.", ())
+    assert any("could not be read" in warning for warning in reply.warnings)
+    assert [request.temperature for request in stage.model.requests] == [0.0, 0.4, 0.0]
+    assert not tool.calls
+
+
+def test_a_model_that_cannot_choose_is_not_asked_to_and_the_answer_says_so(path: Path) -> None:
+    with staged(path, ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH), sees=Abilities()) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert any("No tool was used" in warning for warning in reply.warnings)
+    assert len(stage.model.requests) == 1
+
+
+def test_a_model_that_was_seen_to_call_tools_by_itself_does_so(path: Path) -> None:
+    calls = iter(['<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>', "That is all."])
+
+    def says(request: ChatRequest) -> str:
+        return next(calls) if "<tools>" in request.messages[0].content else "It is main."
+
+    with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert (reply.content, len(reply.outcomes)) == ("It is main.", 1)
