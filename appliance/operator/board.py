@@ -55,7 +55,7 @@ class Board:
         try:
             return handle[arguments.index(index)]
         except NoIndex as exc:
-            raise Refused("bad_index", str(exc), agent=handle.name) from exc
+            raise Refused("bad_index", str(exc)) from exc
 
     def peek(self, agent: object, index: object) -> dict[str, Any]:
         """Return the last report of an objective, and how it stands."""
