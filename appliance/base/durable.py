@@ -20,12 +20,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def write_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace *path* with *data*. On return it survives a power cut; until then the old content stands."""
+    """Replace *path* with *data*, of exactly *mode*. On return it survives a power cut; until then the old one stands."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with storage_errors(path):
         try:
-            fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            aside.unlink(missing_ok=True)  # of a former process of our number, or a link that somebody laid there
+            fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
             with os.fdopen(fd, "wb") as file:
+                os.fchmod(fd, mode)  # whatever the umask is
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

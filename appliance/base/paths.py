@@ -35,6 +35,11 @@ class DataPaths:
         return self.root / "logs"
 
     @property
+    def scratch(self) -> Path:
+        """Scratch worktrees, and temporary files of commands in the sandbox: nothing here is missed after a restart."""
+        return self.root / "scratch"
+
+    @property
     def lock(self) -> Path:
         """Held by the appliance that uses this directory."""
         return self.root / "lock"
@@ -73,6 +78,11 @@ class ProjectPaths:
     def vectors(self) -> Path:
         """LanceDB: the durable store of vectors, keyed by blob and chunk."""
         return self.root / "vectors"
+
+    @property
+    def undo_db(self) -> Path:
+        """What agents edited, so that it can be taken back: a file of its own, which no index writes to."""
+        return self.root / "undo.db"
 
     @property
     def mirrors(self) -> Path:
