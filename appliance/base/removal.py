@@ -21,21 +21,27 @@ def remove_tree(root: Path) -> None:
     pending, moved, prefix = [root], 0, f".removed-{secrets.token_hex(8)}"
     while pending:
         folder = pending[-1]
-        folder.chmod(0o700)
-        with os.scandir(folder) as entries:
-            inside = list(entries)
-        folders = [entry for entry in inside if entry.is_dir(follow_symlinks=False)]
-        for entry in inside:
-            if entry not in folders:
-                os.unlink(entry.path)  # noqa: PTH108 - the name may be bytes that no path shows
+        folders = _emptied_of_files(folder)
         if folder == root and folders:
-            pending += [Path(entry.path) for entry in folders]
+            pending += folders
             continue
-        for entry in folders:
+        for inner in folders:
             moved += 1
-            place = root / f"{prefix}-{moved}"
-            os.chmod(entry.path, 0o700)  # noqa: PTH101 - a folder without its owner's rights cannot be moved
-            os.rename(entry.path, place)  # noqa: PTH104 - as above
-            pending.insert(-1, place)
-        pending.remove(folder)
+            inner.chmod(0o700)  # a folder without its owner's rights cannot be moved
+            pending.insert(-1, inner.rename(root / f"{prefix}-{moved}"))
+        pending.pop()
         folder.rmdir()
+
+
+def _emptied_of_files(folder: Path) -> list[Path]:
+    """Remove all that is in *folder* but its folders, and return these."""
+    folder.chmod(0o700)
+    folders = []
+    with os.scandir(folder) as entries:
+        inside = list(entries)
+    for entry in inside:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(Path(entry.path))
+        else:
+            Path(entry.path).unlink()
+    return folders

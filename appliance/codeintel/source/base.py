@@ -183,6 +183,9 @@ class Source(Protocol):
     def blame(self, *, commit: CommitId, path: str, lines: tuple[int, int]) -> list[Blamed]:
         """Return who made the *lines*, first to last, of *path* what they are in *commit*; raise as `commits` does."""
 
+    def tree(self, *, commit: CommitId) -> Snapshot:
+        """Return *commit* as a state; raise `NotFound` where the source has no such commit."""
+
     def ancestor(self, *, name: str, of: CommitId) -> Ancestor:
         """Return the commit *name*, an id or how one begins, that *of* descends from; raise `NotFound` if it does not."""
 

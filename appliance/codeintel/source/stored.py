@@ -39,6 +39,15 @@ class Stored:
         self._most_files = most_files
         self._mask = mask
 
+    def tree(self, *, commit: CommitId) -> Snapshot:
+        """Return *commit* as a state; raise `NotFound` where there is no such commit."""
+        found = self._objects.info(f"{commit}^{{tree}}") if is_id(commit) else None
+        if found is None or found.type != "tree":
+            raise NotFound(
+                f"There is no commit {display(commit[:80])!r}.", remedy="It may have been rewritten: index again."
+            )
+        return Snapshot("", commit, found.id)
+
     def entries(self, snapshot: Snapshot) -> Iterator[Entry]:
         """Yield every file of the tree, streaming; links and submodules too.
 
