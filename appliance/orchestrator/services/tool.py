@@ -177,6 +177,10 @@ class LocalToolService:
         if self._runs.pop(run_id, None) is not None:
             self.approvals.withdraw(run_id)
 
+    def is_open(self, run_id: str) -> bool:
+        """Say whether *run_id* is open."""
+        return run_id in self._runs
+
     def get_remaining_budget(self, run_id: str) -> int:
         """Return how many calls *run_id* has left; 0 for one that is not open."""
         run = self._runs.get(run_id)
