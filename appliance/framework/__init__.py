@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from appliance.framework.graph_shape import END, START, Send
     from appliance.framework.plugins import PluginSet, PluginStatus
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
+    from appliance.framework.toolset import ToolSet
 
 _MODULES: Final = {
     "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
@@ -27,6 +28,7 @@ _MODULES: Final = {
     "graph_shape": ("END", "START", "Send"),
     "plugins": ("PluginSet", "PluginStatus"),
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
+    "toolset": ("ToolSet",),
 }
 """The modules of this package, and what each gives to its public face."""
 
@@ -53,6 +55,7 @@ __all__ = [
     "TeamLimits",
     "TeamMember",
     "TeamResult",
+    "ToolSet",
 ]
 
 

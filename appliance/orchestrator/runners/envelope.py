@@ -1,4 +1,4 @@
-"""The envelope: one JSON object that names a tool and its arguments, or ends. One branch of the schema for each tool.
+"""The envelope: one JSON object that names a tool and its arguments, or ends. Tools that take the same share a branch of it.
 
 Measured on the 1.5B: through the tool calls that its own template promises it made 0 of 6 calls, through this form 6 of 6.
 """
@@ -44,8 +44,11 @@ def envelope(specs: Sequence[ToolSpec]) -> JsonSchema:
         raise LimitExceeded(f"{len(specs)} tools are too many for one choice.", remedy=remedy, limit=MOST_TOOLS)
     if any(spec.name == ANSWER for spec in specs):
         raise InvalidInput(f"No tool may be called `{ANSWER}`: that ends the choice.", remedy="Give it another name.")
-    branches = [_branch(spec.name, bounded(spec.parameters)) for spec in specs]
-    return {"anyOf": [*branches, _branch(ANSWER, {"type": "object", "properties": {}, "additionalProperties": False})]}
+    alike: dict[str, list[str]] = {}  # tools that take the same share a branch: it is a third of what stands before a task
+    for spec in specs:
+        alike.setdefault(compact(bounded(spec.parameters)), []).append(spec.name)
+    branches = [_branch(names, json.loads(parameters)) for parameters, names in alike.items()]
+    return {"anyOf": [*branches, _branch([ANSWER], {"type": "object", "properties": {}, "additionalProperties": False})]}
 
 
 def bounded(schema: object) -> JsonSchema:
@@ -78,7 +81,12 @@ def chosen(said: Mapping[str, Json]) -> Choice:
 
 def written(choice: Choice) -> str:
     """Return *choice* as a model writes it."""
-    return json.dumps({"tool": choice.tool, "arguments": choice.arguments}, ensure_ascii=False, separators=(",", ":"))
+    return compact({"tool": choice.tool, "arguments": choice.arguments})
+
+
+def compact(value: object) -> str:
+    """Return *value* as JSON without a space, as it goes to an engine."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 def described(specs: Sequence[ToolSpec]) -> str:
@@ -99,10 +107,11 @@ def require_small(*texts: str, what: str) -> None:
         raise LimitExceeded(f"{what} is about {size:,} tokens before its task.", remedy=remedy, limit=MOST_TOKENS, size=size)
 
 
-def _branch(name: str, parameters: JsonSchema) -> JsonSchema:
+def _branch(names: Sequence[str], parameters: JsonSchema) -> JsonSchema:
+    tool = {"const": names[0]} if len(names) == 1 else {"enum": names}
     return {
         "type": "object",
-        "properties": {"tool": {"const": name}, "arguments": parameters},
+        "properties": {"tool": tool, "arguments": parameters},
         "required": ["tool", "arguments"],
         "additionalProperties": False,
     }

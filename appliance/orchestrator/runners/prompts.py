@@ -9,6 +9,7 @@ from appliance.contracts.tools import Json, ToolSpec
 from appliance.orchestrator.runners.envelope import (
     ANSWER,
     Choice,
+    compact,
     described,
     envelope,
     require_small,
@@ -42,7 +43,7 @@ class Taken:
 def preamble(specs: Sequence[ToolSpec], skill: str = "") -> str:
     """Return what stands before every decision; raise `LimitExceeded` where it and the schema are over 1,500 tokens."""
     text = f"{skill.strip()}\n{_DECIDE}".lstrip() + described(specs) + "\n" + _examples(specs)
-    require_small(text, repr(envelope(specs)), what="The prompt with its tools")
+    require_small(text, compact(envelope(specs)), what="The prompt with its tools")
     return text
 
 
