@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from appliance.base.clock import Clock
@@ -13,7 +13,7 @@ from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from appliance.ids import new_id
 from appliance.orchestrator.services import content as contents
 from appliance.orchestrator.services.content import Checkpoint, Content
-from appliance.orchestrator.services.conversation import message_of
+from appliance.orchestrator.services.conversation import ConversationMessage, message_of
 from appliance.orchestrator.state.host import Staged
 
 SessionState = Literal["open", "closed"]
@@ -192,12 +192,20 @@ class LocalSessionService:
                     limit=MOST_MESSAGES,
                 )
             contents.append(conn, session_id, messages)
-            self._store(conn, session_id, contents.state_of(conn, session_id).changed(staged, observed=observed))
+            changed = contents.state_of(conn, session_id).changed(staged, observed=observed)
+            self._store(conn, session_id, changed)
+        self._grown(session_id, changed, messages, version=session.version + 1)
         return session.version + 1
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def _grown(self, session_id: str, changed: Content, messages: Sequence[ConversationMessage], *, version: int) -> None:
+        """Know what the session holds now without reading it again, where it was known before."""
+        kept = self._kept.get(session_id)
+        if kept is not None and kept[1] == version - 1:
+            self._kept[session_id] = (replace(changed, messages=(*kept[0].messages, *messages)), version)
 
     def _store(self, conn: sqlite3.Connection, session_id: str, content: Content) -> None:
         conn.execute(
