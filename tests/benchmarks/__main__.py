@@ -23,6 +23,7 @@ from tests.benchmarks import (
     idle,
     index_speed,
     live,
+    operator_speed,
     parse_speed,
     public,
     rivals,
@@ -46,6 +47,7 @@ ALL: Mapping[str, Benchmark] = {
     "callers": callers.run,
     "rivals": rivals.run,
     "bundle": bundle_speed.run,
+    "operator": operator_speed.run,
 }
 
 

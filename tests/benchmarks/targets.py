@@ -93,6 +93,9 @@ TARGETS: Final[Mapping[str, Target]] = {
     ),
     "get-style-precision": Target("who calls Console.get_style, precision", "callers", 0.9, "", "higher"),
     "text-p95": Target("regular expression or text on Python's library, p95", "search", 20, "ms", known="23 ms"),
+    "operator-commission": Target("what a commission costs besides its agent, of 2,000 in one turn", "operator", 1.0, "ms"),
+    "operator-growth": Target("a commission of 2,000 in one turn beside one of 500", "operator", 1.3, "x"),
+    "operator-snapshot": Target("a snapshot of 1,000 messages is written", "operator", 5.0, "ms"),
 }
 
 

