@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from appliance.framework.plugins import PluginSet, PluginStatus
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
     from appliance.framework.toolset import ToolSet
+    from appliance.framework.workflow import Workflow
+    from appliance.framework.workflow_check import load_workflow, validate_workflow
+    from appliance.framework.workflow_doors import Doors, Question, ServiceTools, TableApprovals
+    from appliance.framework.workflow_engine import WorkflowEngine
+    from appliance.framework.workflow_render import render_workflow
 
 _MODULES: Final = {
     "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
@@ -29,6 +34,11 @@ _MODULES: Final = {
     "plugins": ("PluginSet", "PluginStatus"),
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
     "toolset": ("ToolSet",),
+    "workflow": ("Workflow",),
+    "workflow_check": ("load_workflow", "validate_workflow"),
+    "workflow_doors": ("Doors", "Question", "ServiceTools", "TableApprovals"),
+    "workflow_engine": ("WorkflowEngine",),
+    "workflow_render": ("render_workflow",),
 }
 """The modules of this package, and what each gives to its public face."""
 
@@ -41,6 +51,7 @@ __all__ = [
     "Checkpoint",
     "Checkpointer",
     "CompiledGraph",
+    "Doors",
     "EventType",
     "GraphEvent",
     "GraphEventType",
@@ -48,14 +59,22 @@ __all__ = [
     "MemoryCheckpointer",
     "PluginSet",
     "PluginStatus",
+    "Question",
     "Send",
+    "ServiceTools",
     "SqliteCheckpointer",
     "StateGraph",
+    "TableApprovals",
     "Team",
     "TeamLimits",
     "TeamMember",
     "TeamResult",
     "ToolSet",
+    "Workflow",
+    "WorkflowEngine",
+    "load_workflow",
+    "render_workflow",
+    "validate_workflow",
 ]
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection
 from typing import Final
 
-from appliance.errors import DeadlineExceeded, StepFailed
+from appliance.errors import ApplianceError, DeadlineExceeded, StepFailed
 from appliance.framework.graph_shape import Work
 
 _GRACE_S: Final = 1.0  # how long what was cancelled may take to clean up
@@ -19,7 +19,8 @@ async def call(work: Work, state: object, *, who: str, timeout_s: float | None, 
     """Return what *work* returns for *state*.
 
     A plain function runs in a thread of its own where it stands *aside*, beside others, or where a time bounds it. Raise
-    `DeadlineExceeded` after *timeout_s* seconds, whether or not *work* heeds its end, and `StepFailed` for what it raises.
+    `DeadlineExceeded` after *timeout_s* seconds, whether or not *work* heeds its end. An error of the appliance that it
+    raises is raised again with *who* in its sentence, any other as `StepFailed`.
     """
     found = None
     try:
@@ -31,6 +32,8 @@ async def call(work: Work, state: object, *, who: str, timeout_s: float | None, 
         if (current := asyncio.current_task()) is not None and current.cancelling():
             raise
         raise StepFailed(f"{who} was cancelled from within.") from exc
+    except ApplianceError as exc:
+        raise type(exc)(f"{who} failed: {exc.message}", remedy=exc.remedy, **exc.context) from exc
     except Exception as exc:  # the step is the author's
         raise StepFailed(f"{who} raised {_told(exc)}") from exc
     if not ended:

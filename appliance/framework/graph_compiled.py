@@ -14,8 +14,10 @@ from appliance.framework.graph_events import GraphEvent, GraphResult, S
 from appliance.framework.graph_keep import Keeper, Mark, Position, admit, position_of
 from appliance.framework.graph_plan import Plan, Subgraph
 from appliance.framework.graph_run import ENTERING, Run
+from appliance.framework.graph_shape import END, START
 from appliance.framework.graph_state import Values
 from appliance.framework.graph_step import Tell
+from appliance.framework.mermaid import Form, flowchart
 from appliance.ids import new_id
 
 _THREAD: Final = re.compile(r"[\w.:@-]{1,200}")
@@ -113,6 +115,15 @@ class CompiledGraph(Generic[S]):
         kept = self._kept()
         async with kept.claim(_named(thread_id)):
             await kept.delete(thread_id)
+
+    def render(self) -> str:
+        """Return the graph as a flowchart in Mermaid's language."""
+        shape = self.plan.shape
+        nodes: list[tuple[str, str, Form]] = [(START, "start", "stop"), *((name, name, "box") for name in shape.nodes)]
+        edges = [(source, target, "") for source, targets in shape.edges.items() for target in targets]
+        for several in shape.branchings.values():
+            edges += [(each.source, target, str(label)) for each in several for label, target in each.branches.items()]
+        return flowchart([*nodes, (END, "end", "stop")], edges)
 
     async def run_inside(
         self, begin: Values, *, thread_id: str | None, kept: Checkpointer | None, update: Values | None, tell: Tell | None

@@ -71,68 +71,92 @@ class Shape:
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a shape, as the part of a sentence; *node* is where, if it is at a node."""
+
+    text: str
+    node: str = ""
+
+
 def shape(names: Sequence[str], edges: Sequence[tuple[str, str]], branchings: Sequence[Branching]) -> Shape:
     """Return the shape; raise `InvalidInput` with a sentence for each fault."""
-    leads = {name: tuple(dict.fromkeys(target for source, target in edges if source == name)) for name in (START, *names)}
-    chooses = {name: tuple(each for each in branchings if each.source == name) for name in (START, *names)}
-    if faults := [*_bad_names(names), *_unknown(names, edges, branchings)] or _lost(names, leads, chooses):
-        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise InvalidInput("The graph cannot run: " + "; ".join([*faults[:_SHOWN], *more]) + ".", faults=faults)
+    if faults := faults_of(names, edges, branchings):
+        texts = [each.text for each in faults]
+        more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
+        raise InvalidInput("The graph cannot run: " + "; ".join([*texts[:_SHOWN], *more]) + ".", faults=texts)
+    leads, chooses = _leads(names, edges), _chooses(names, branchings)
     return Shape(tuple(names), leads, chooses, _joins(names, leads, chooses))
 
 
-def _bad_names(names: Sequence[str]) -> Iterable[str]:
+def faults_of(names: Sequence[str], edges: Sequence[tuple[str, str]], branchings: Sequence[Branching]) -> list[Fault]:
+    """Return everything that is wrong; none where a run can begin and end."""
+    if faults := [*_bad_names(names), *_unknown(names, edges, branchings)]:
+        return faults
+    return _lost(names, _leads(names, edges), _chooses(names, branchings))
+
+
+def _leads(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    leads: dict[str, dict[str, None]] = {name: {} for name in (START, *names)}
+    for source, target in edges:
+        leads[source][target] = None
+    return {name: tuple(targets) for name, targets in leads.items()}
+
+
+def _chooses(names: Sequence[str], branchings: Sequence[Branching]) -> Mapping[str, tuple[Branching, ...]]:
+    return {name: tuple(each for each in branchings if each.source == name) for name in (START, *names)}
+
+
+def _bad_names(names: Sequence[str]) -> Iterable[Fault]:
     if not names:
-        yield "it has no node"
+        yield Fault("it has no node")
     for name in dict.fromkeys(names):
         if name in (START, END):
-            yield f"{name!r} is a name of its own and no node can have it"
+            yield Fault(f"{name!r} is a name of its own and no node can have it", name)
         if not isinstance(name, str) or not name.strip():
-            yield f"{name!r} is no name of a node"
+            yield Fault(f"{name!r} is no name of a node")
         if names.count(name) > 1:
-            yield f"there are {names.count(name)} nodes called {name!r}"
+            yield Fault(f"there are {names.count(name)} nodes called {name!r}", name)
 
 
-def _unknown(names: Sequence[str], edges: Sequence[tuple[str, str]], branchings: Sequence[Branching]) -> Iterable[str]:
+def _unknown(names: Sequence[str], edges: Sequence[tuple[str, str]], branchings: Sequence[Branching]) -> Iterable[Fault]:
     known = set(names)
     for source, target in dict.fromkeys(edges):
         if source not in known | {START}:
-            yield f"an edge to {target!r} comes from {source!r}, which is no node"
+            yield Fault(f"an edge to {target!r} comes from {source!r}, which is no node", target)
         if target not in known | {END}:
-            yield f"an edge from {source!r} leads to {target!r}, which is no node"
+            yield Fault(f"an edge from {source!r} leads to {target!r}, which is no node", source)
     for each in branchings:
         if each.source not in known | {START}:
-            yield f"a condition stands behind {each.source!r}, which is no node"
+            yield Fault(f"a condition stands behind {each.source!r}, which is no node")
         if not each.branches:
-            yield f"the condition behind {each.source!r} has no branches"
+            yield Fault(f"the condition behind {each.source!r} has no branches", each.source)
         for label, target in each.branches.items():
             if target not in known | {END}:
-                yield f"the branch {label!r} behind {each.source!r} leads to {target!r}, which is no node"
+                yield Fault(
+                    f"the branch {label!r} behind {each.source!r} leads to {target!r}, which is no node", each.source
+                )
 
 
 def _lost(
     names: Sequence[str], edges: Mapping[str, tuple[str, ...]], branchings: Mapping[str, tuple[Branching, ...]]
-) -> list[str]:
+) -> list[Fault]:
     behind = {name: _behind(name, edges, branchings) for name in (START, *names)}
     before: dict[str, list[str]] = {}
     for source, targets in behind.items():
         for target in targets:
             before.setdefault(target, []).append(source)
     if not behind[START]:
-        return ["it has no entry point: call set_entry_point(NAME)"]
+        return [Fault("it has no entry point: call set_entry_point(NAME)")]
     seen, ending = _reach(START, behind), _reach(END, before)
+    stuck = [name for name in names if not behind[name]]
+    endless = [
+        name for name in names if behind[name] and name not in ending and not _reach(name, behind).intersection(stuck)
+    ]
     return [
-        *(f"the node {name!r} cannot be reached from the entry point" for name in names if name not in seen),
-        *(
-            f"the node {name!r} leads nowhere: add an edge to END or to the node that comes next"
-            for name in names
-            if not behind[name]
-        ),
-        *(
-            f"from the node {name!r} no way leads to END"
-            for name in names
-            if behind[name] and name not in ending and all(behind[each] for each in _reach(name, behind))
-        ),
+        *(Fault(f"the node {name!r} cannot be reached from the entry point", name) for name in names if name not in seen),
+        *(Fault(f"the node {name!r} leads nowhere: add an edge to END or to what comes next", name) for name in stuck),
+        *(Fault(f"from the node {name!r} no way leads to END", name) for name in endless),
     ]
 
 
