@@ -1,10 +1,10 @@
 """The composition root: from settings to everything that the doors and the worker use, wired once."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 from appliance.access.desk import Access
@@ -29,7 +29,7 @@ from appliance.codeintel.source.opening import is_fetched
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
-from appliance.errors import ApplianceError, Conflict, EngineUnavailable
+from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -37,9 +37,12 @@ from appliance.inference.pool import EnginePool
 from appliance.inference.turns import Turns
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S
+from appliance.missioning import Missions
 from appliance.ops.health import Health, Probe, State, Verdict
 from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
+from appliance.orchestrator.approvals import Approvals
+from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.tables import MIGRATIONS
 
 CLI_KEY: Final = "cli.key"
@@ -86,6 +89,7 @@ class Services:
     engines: Engines
     chat: ChatModel | None
     turns: Turns  # at the chat model
+    missions: Missions
     access: Access
     health: Health
 
@@ -157,6 +161,7 @@ class Services:
         self.registry.close()
         self.wanted.close()
         self.jobs.close()
+        self.missions.close()
         self.access.close()
 
 
@@ -178,16 +183,15 @@ def build(loaded: Loaded) -> Services:
     settings, paths, clock = loaded.settings, DataPaths(loaded.settings.data), SystemClock()
     for folder in (paths.root, paths.run):
         durable.make_directory(folder)
-
-    def connect() -> sqlite3.Connection:
-        return sqlite.connect(paths.global_db, migrations=MIGRATIONS)
-
+    connect = partial(sqlite.connect, paths.global_db, migrations=MIGRATIONS)
     registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
     with suppress(Conflict):  # it exists
         registry.add_project(DEFAULT_PROJECT)
     jobs, generations = JobQueue(connect(), clock=clock), Generations(registry, paths=paths, clock=clock)
-    engines = EnginePool(paths, catalog=Catalog.load(), settings=settings)
+    catalog = Catalog.load()
+    engines = EnginePool(paths, catalog=catalog, settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
+    parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
     return Services(
         settings=settings,
         origins=loaded.origins,
@@ -205,9 +209,28 @@ def build(loaded: Loaded) -> Services:
         engines=engines,
         chat=chat,
         turns=engines.turns,
+        missions=missions_of(parts, jobs=jobs),
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),
     )
+
+
+def missions_of(parts: Parts, *, jobs: JobQueue) -> Missions:
+    """Return the missions of an appliance with these *parts*."""
+    return Missions(
+        desk_of(parts.connect, registry=parts.registry, chat=parts.chat, clock=parts.clock),
+        approvals=Approvals(parts.connect(), clock=parts.clock),
+        jobs=jobs,
+        make_runner=lambda: runner_of(parts),
+    )
+
+
+def _digest(catalog: Catalog, model: str) -> str:
+    """Return the digests of the files of *model*, "" for one that the catalogue does not know."""
+    try:
+        return " ".join(file.sha256 for file in catalog.get(model).file)
+    except NotFound:
+        return ""
 
 
 def probes(*, jobs: JobQueue, registry: Registry, engines: Engines, paths: DataPaths) -> tuple[Probe, ...]:

@@ -7,7 +7,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from appliance.base import log
@@ -21,11 +22,14 @@ from appliance.codeintel.registry import Repo
 from appliance.codeintel.source.secrets import policy_of
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.graph import GRAPH_RECIPE
-from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
-from appliance.ids import ProjectId, RepoId
+from appliance.errors import ApplianceError, Cancelled, Conflict, EngineUnavailable, NotFound, StoreBusy, StoreCorrupt
+from appliance.ids import MissionId, ProjectId, RepoId
+from appliance.inference.engines.base import Role
 from appliance.intake import Intake
 from appliance.jobs.queue import Job
 from appliance.jobs.worker import Handler, JobContext, Worker
+from appliance.missioning import JOB as MISSION
+from appliance.orchestrator.missions.desk import Desk
 from appliance.reconciling import declared, reconcile
 from appliance.services import Services
 from appliance.sightings import Sightings
@@ -41,6 +45,9 @@ _LOOK_S: Final = 300.0  # between two looks for what is missing
 _GOODBYE_S: Final = 20.0
 _ENGINE_WAIT_S: Final = 600.0
 _ENGINE_POLL_S: Final = 1.0
+_KNOWN: Final[AbstractSet[str]] = frozenset({"ready", "off"})
+_ENGINES: Final[Mapping[Role, str]] = {"chat": "the chat model", "embed": "the embedder"}
+_MISSIONS_S: Final = 10.0  # between two looks for missions that nobody works on
 
 
 def job_handlers(services: Services, sightings: Sightings) -> Mapping[str, Handler]:
@@ -77,6 +84,7 @@ def job_handlers(services: Services, sightings: Sightings) -> Mapping[str, Handl
         "embed": embed,
         **_renewing(services, renewal),
         **_tidying(services, indexer, filler),
+        MISSION: _missions(services),
     }
 
 
@@ -131,6 +139,59 @@ def _tidying(services: Services, indexer: Indexer, filler: VectorFiller) -> Mapp
     return {"tidy": tidy, "tidy-vectors": tidy_vectors}
 
 
+def _missions(services: Services) -> Handler:
+    """Return what works on a mission until it ends, pauses or waits for a person; another job then takes it up again."""
+    missions = services.missions
+
+    def mission(context: JobContext) -> None:
+        which = MissionId(context.job.key)
+        if services.chat is not None:
+            with suppress(EngineUnavailable):  # the mission says itself what it cannot do without
+                _await_engine(services, context, role="chat", known=_KNOWN | {"failed"})
+        try:
+            with _patiently():
+                stands = asyncio.run(missions.runner.run(which, stopping=_Minded(context, missions.desk)))
+            context.progress("steps", stands.entries, stands.entries)
+        except Cancelled:
+            if services.jobs.look(context.lease) == "cancel":
+                with suppress(Conflict):  # it was the mission that was stopped, and it has ended
+                    missions.desk.cancel(which, by="Whoever stopped its job")
+            raise
+
+    return mission
+
+
+class _Minded:
+    """Whether a mission goes on; its job says how far it is whenever that is asked. Once it is to stop, that stays so."""
+
+    def __init__(self, context: JobContext, desk: Desk) -> None:
+        self._context = context
+        self._desk = desk
+        self._stopped: Cancelled | None = None
+
+    def check(self) -> None:
+        """Raise `Cancelled` once the job is to stop."""
+        try:
+            if self._stopped is None:
+                self._context.check()
+                self._context.progress("steps", self._desk.get(MissionId(self._context.job.key)).entries, None)
+        except Cancelled as exc:
+            self._stopped = exc
+        if self._stopped is not None:
+            raise self._stopped
+
+
+def _take_up(services: Services, stop: threading.Event) -> None:
+    """Have missions worked on that nobody works on, until *stop* is set."""
+    while True:
+        try:
+            services.missions.take_up()
+        except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
+            _log.exception("worker.look_failed")
+        if stop.wait(_MISSIONS_S):
+            return
+
+
 def _follow(services: Services, repo: RepoId) -> None:
     """Ask for what comes behind an index of *repo*."""
     services.jobs.enqueue("graph", key=repo, payload={"repo": repo})
@@ -147,7 +208,8 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
 
 def worker_of(services: Services, sightings: Sightings) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
-    lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"), *[("fetch",)] * _FETCHES)
+    many = (*[("fetch",)] * _FETCHES, *[(MISSION,)] * services.settings.chat.slots)
+    lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"), *many)
     return Worker(services.jobs, job_handlers(services, sightings), name=WORKER, clock=services.clock, lanes=lanes)
 
 
@@ -157,6 +219,7 @@ def work(services: Services, stop: threading.Event) -> None:
     sightings = Sightings(services.clock)
     keepers = [
         threading.Thread(target=_keep, args=(services, stop), name="keeper", daemon=True),
+        threading.Thread(target=_take_up, args=(services, stop), name="missions", daemon=True),
         threading.Thread(target=Timetable(services).keep, args=(stop,), name="timetable", daemon=True),
         threading.Thread(target=Watcher(services, sightings).keep, args=(stop,), name="watcher", daemon=True),
     ]
@@ -255,15 +318,19 @@ def _keep(services: Services, stop: threading.Event) -> None:
         first = False
 
 
-def _await_engine(services: Services, context: JobContext) -> None:
-    """Wait for the embedder: at the start of an appliance its model may still be loading, or on its way here."""
-    deadline = Deadline(_ENGINE_WAIT_S, what="Waiting for the embedder")
+def _await_engine(
+    services: Services, context: JobContext, *, role: Role = "embed", known: AbstractSet[str] = _KNOWN
+) -> None:
+    """Wait until how the engine is, is *known*: when an appliance starts its model may still load, or be on its way here."""
+    what = _ENGINES[role]
+    deadline = Deadline(_ENGINE_WAIT_S, what=f"Waiting for {what}")
     while True:
-        health = asyncio.run(services.engines.health("embed"))
-        if health.state in {"ready", "off"}:
+        health = asyncio.run(services.engines.health(role))
+        if health.state in known:
             return
         context.check()
-        context.progress("wait for the embedder", 0, None)
+        context.progress(f"wait for {what}", 0, None)
         if not deadline.left:
-            raise EngineUnavailable(f"The embedder is {health.state}: {health.detail}", remedy="`skellig status` shows it.")
+            said = f"{what.capitalize()} is {health.state}: {health.detail}"
+            raise EngineUnavailable(said, remedy="`skellig status` shows it.")
         time.sleep(_ENGINE_POLL_S)

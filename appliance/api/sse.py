@@ -6,9 +6,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from litestar.datastructures import Headers
 from litestar.response import Stream
 
 from appliance.api.problems import encoded
+from appliance.errors import InvalidInput
 from appliance.web.problems import log_failure, problem_of
 
 MEDIA_TYPE: Final = "text/event-stream"
@@ -31,6 +33,14 @@ class Event:
         """Return the event on the wire."""
         head = "" if self.id is None else f"id: {self.id}\n"
         return f"{head}event: {self.name}\ndata: {self.data}\n\n".encode()
+
+
+def last_seen(headers: Headers) -> int:
+    """Return the number of the event that a listener who comes back saw last, 0 for none; raise `InvalidInput`."""
+    header = headers.get("last-event-id", "0")
+    if not header.isascii() or not header.isdigit() or len(header) > 18:
+        raise InvalidInput("The Last-Event-ID is not the number of an event.")
+    return int(header)
 
 
 class _End:

@@ -28,6 +28,10 @@ class Metrics:
             "skellig_tool_seconds", "Time to answer a call of a tool.", ["tool"], buckets=_LATENCY, registry=self.registry
         )
         self.jobs = Gauge("skellig_jobs", "Jobs by state.", ["state"], registry=self.registry)
+        self.missions = Gauge("skellig_missions", "Missions by state.", ["state"], registry=self.registry)
+        self.approvals_pending = Gauge(
+            "skellig_approvals_pending", "Questions that wait for a person's decision.", registry=self.registry
+        )
         self.repos_in_error = Gauge(
             "skellig_repos_in_error", "Repositories whose last attempt failed.", registry=self.registry
         )

@@ -40,7 +40,7 @@ def command(flags: Flags, /, *, question: tuple[str, ...], no_prose: bool, as_js
         if as_json:
             click.echo(msgspec.json.format(remote.raw("POST", "ask", body=body, patient=True), indent=2))
             return
-        paper = _Paper(output.screen(), output.screen(stderr=True))
+        paper = Paper(output.screen(), output.screen(stderr=True))
         with remote.stream("ask", body) as events:
             for event in events:
                 paper.take(event)
@@ -48,7 +48,7 @@ def command(flags: Flags, /, *, question: tuple[str, ...], no_prose: bool, as_js
         raise Unavailable("The answer broke off.", remedy="Ask again; `skellig status` says how the engine is.")
 
 
-class _Paper:
+class Paper:
     """Writes an answer as its events come. While the model writes, a line on standard error says so."""
 
     def __init__(self, screen: Console, aside: Console) -> None:
@@ -73,15 +73,27 @@ class _Paper:
         elif event.name == "done":
             self._end(msgspec.json.decode(event.data, type=Answer))
 
+    def whole(self, answer: Answer) -> None:
+        """Write an *answer* that is there already."""
+        self._cards(answer)
+        for sentence in answer.sentences:
+            self._sentence(sentence)
+        for struck in answer.struck:
+            self._struck(struck)
+        self._end(answer)
+
     def _evidence(self, answer: Answer) -> None:
+        self._cards(answer)
+        if self._screen.is_terminal:
+            self._waiting.start()
+
+    def _cards(self, answer: Answer) -> None:
         self._kind = answer.kind
         for evidence in answer.evidence:
             self._card(evidence)
         if not answer.evidence:
             self._screen.print("No lines bear on this question.\n")
         self._notes(answer)
-        if self._screen.is_terminal:
-            self._waiting.start()
 
     def _notes(self, answer: Answer) -> None:
         for warning in answer.warnings:

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "repomap": "Print what matters most in the code, within a budget of tokens.",
     "context": "Print the lines that bear on a question, within a budget of tokens.",
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
+    "mission": "Have a goal worked on by agents, step by step on record, and watch, stop and check that.",
     "workflow": "Check the file of a workflow, and draw it.",
     "mcp": "Serve the tools to an editor or agent that speaks the Model Context Protocol.",
 }

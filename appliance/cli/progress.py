@@ -29,7 +29,7 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
                 if job.state != "queued":
                     queued_since = time.monotonic()
                 elif time.monotonic() - queued_since > _QUEUED_S:
-                    _require_worker(remote)
+                    require_worker(remote)
                 if job.progress is not None:
                     label = f"{title}: {job.progress.phase}"
                     bars.update(task, description=label, completed=job.progress.done, total=job.progress.total)
@@ -42,7 +42,7 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
     return job
 
 
-def _require_worker(remote: Remote) -> None:
+def require_worker(remote: Remote) -> None:
     """Raise `Unavailable` if nobody will take the job up: the appliance says that its worker is not well."""
     for part in remote.get("health", Health).parts:
         if part.name == "worker" and part.state in {"degraded", "failed"}:

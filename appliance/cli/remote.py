@@ -129,13 +129,28 @@ class Remote:
     @contextlib.contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[Event]]:
         """Send *body* and give the events of the answer; leaving the block ends the work on the other side."""
-        headers = _JSON | {"accept": "text/event-stream"}
         with running():
             content = msgspec.json.encode(body)
+        with self._events("POST", path, content, headers=_JSON, timeout=PATIENT) as events:
+            yield events
+
+    @contextlib.contextmanager
+    def follow(self, path: str, *, after: int) -> Iterator[Iterator[Event]]:
+        """Give the events at *path* behind the one numbered *after*; leaving the block ends nothing but the stream."""
+        with self._events("GET", path, None, headers={"last-event-id": str(after)}, timeout=LIMITS) as events:
+            yield events
+
+    @contextlib.contextmanager
+    def _events(
+        self, method: str, path: str, content: bytes | None, *, headers: Mapping[str, str], timeout: httpx2.Timeout
+    ) -> Iterator[Iterator[Event]]:
+        with running():
             self._introduce()
         with (
             running(),
-            self._client.stream("POST", path, content=content, headers=headers, timeout=PATIENT) as response,
+            self._client.stream(
+                method, path, content=content, headers={**headers, "accept": "text/event-stream"}, timeout=timeout
+            ) as response,
         ):
             if response.is_error:
                 response.read()

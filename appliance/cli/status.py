@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from appliance.cli import loading, output, place
+from appliance.cli import loading, mission_lines, output, place
 from appliance.cli.flags import Flags
+from appliance.cli.missions import Approval
 from appliance.cli.remote import connect, shown_address
 from appliance.cli.repo_lines import listing
 from appliance.cli.views import Health, Job, Part, Repo
@@ -42,6 +43,7 @@ class Status:
     models: list[str] = field(default_factory=list)
     repos: list[Repo] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
+    decisions: list[Approval] = field(default_factory=list)
 
 
 @click.command()
@@ -87,6 +89,7 @@ def _ask(loaded: Loaded, status: Status) -> None:
             health = remote.get("health", Health)
             status.state, status.phase, status.parts = health.state, health.phase, health.parts
             status.repos = remote.get("repos", list[Repo])
+            status.decisions = remote.get("approvals", list[Approval])
             status.jobs = [job for job in remote.get("jobs", list[Job], limit=_JOBS) if not job.ended]
     except ApplianceError as exc:
         status.state, status.note = "failed", f"The web process does not answer: {exc}"
@@ -108,6 +111,8 @@ def _show(screen: Console, status: Status, *, repos_from: Path | None) -> None:
     screen.print(Text(f"models here: {', '.join(status.models) or 'none'}", style="dim"))
     if status.state not in {"down", "orphaned"}:
         screen.print(listing(status.repos, repos_from=repos_from))
+    for approval in status.decisions:
+        screen.print(mission_lines.waiting(approval))
     for job in status.jobs:
         progress = f": {job.progress.phase} {job.progress.done:,}" if job.progress else ""
         screen.print(Text(f"job {job.id}: {job.kind} of {job.key}, {job.state}{progress}", style="dim"))

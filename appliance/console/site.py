@@ -11,7 +11,7 @@ from litestar.response import Redirect
 
 from appliance.base.clock import SystemClock
 from appliance.console.assets import Assets
-from appliance.console.pages import ask, file, login, repos, search, status, symbol, tree
+from appliance.console.pages import ask, file, login, missions, repos, search, status, symbol, tree
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.wiring import Files
 from appliance.ids import JobId
@@ -61,6 +61,7 @@ def router(pages: Renderer) -> Router:
             file.show_lines,
             tree.show,
             symbol.show,
+            *missions.ROUTES,
             status.show,
         ],
         dependencies={

@@ -6,6 +6,8 @@ from urllib.parse import parse_qs
 
 from litestar.datastructures import Headers
 
+from appliance.web.wiring import Asked
+
 COMMIT: Final = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
 """A whole commit id: git's sha1 or sha256."""
 
@@ -16,6 +18,11 @@ def address_of(scope: Mapping[str, object]) -> str:
     """Return the client's address; requests over a unix socket have none and share one name."""
     client = scope.get("client")
     return str(client[0]) if isinstance(client, tuple | list) and client and client[0] else "local"
+
+
+def caller_of(request: Asked) -> str:
+    """Return the name of who asks, as the audit log has it."""
+    return request.user.name if request.user is not None else ""
 
 
 def request_id_of(scope: Mapping[str, object]) -> str:

@@ -23,6 +23,7 @@ from appliance.services import Services, probes
 from tests.support.appliance import make_services, working
 from tests.support.chat import verdict
 from tests.support.indexed import WordEmbedder
+from tests.support.missioned import CHOICE, right
 
 HOLD: Final = "hold"
 REST: Final = "rest"
@@ -44,10 +45,12 @@ class HeldChat:
         return len(text) // 4
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """Wait while held, then say the sentences in pieces of four characters."""
-        del request
+        """Wait while held, then choose what is right, or say the sentences in pieces of four characters."""
         while (self._folder / HOLD).exists():  # noqa: ASYNC110 - a file reaches into this process, an event does not
             await asyncio.sleep(0.02)
+        if request.messages[0].content.startswith(CHOICE):
+            yield ChatDelta(json.dumps({"choice": right(request)}), finish="stop", prompt_tokens=10, completion_tokens=9)
+            return
         said = self._folder / SAID
         sentences: list[str] = json.loads(said.read_text(encoding="utf-8")) if said.exists() else []
         enough = bool(sentences)

@@ -194,10 +194,36 @@ def test_a_question_of_structure_is_answered_by_the_symbol_table(seen: Watched) 
     expect(seen.page.locator(".prose")).to_contain_text("is defined in appliance/jobs/queue.py")
 
 
+def test_a_mission_is_seen_at_work_and_its_answer_and_its_record_can_be_checked(seen: Watched) -> None:
+    seen.site.says(*SENTENCES[:1])
+    page = seen.page
+    with seen.site.held():
+        page.keyboard.press("Escape")
+        seen.open("/missions")
+        page.get_by_label("Goal").fill(QUESTION)
+        page.get_by_label("in", exact=True).select_option(label="skellig")
+        page.get_by_role("button", name="Start").click()
+        expect(page).to_have_url(re.compile(r"/missions/mission_\w+$"))
+        expect(page.locator("[data-slot=line]")).to_contain_text("Live")
+        expect(page.locator("#answer")).to_have_count(0)
+    expect(page.locator(".prose")).to_contain_text("JobQueue")
+    expect(page.get_by_text("Done").first).to_be_visible()
+    here = page.url
+    page.locator(".prose .cite").first.click()
+    expect(page.locator(".code li.hot").first).to_be_visible()
+    seen.page.goto(here)
+    page.get_by_role("button", name="Verify the record").click()
+    expect(page.get_by_role("status").first).to_contain_text("The record is whole")
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_role("status").first).to_contain_text("the same, byte for byte")
+    page.get_by_role("link", name="All of its steps").click()
+    expect(page.locator(".steps")).to_contain_text("asks the researcher")
+
+
 def test_keys_move_between_pages(seen: Watched) -> None:
     page = seen.page
     page.locator("h1").click()
-    for second, place in {"s": "/search", "r": "/repos", "t": "/status", "a": "/ask"}.items():
+    for second, place in {"s": "/search", "m": "/missions", "r": "/repos", "t": "/status", "a": "/ask"}.items():
         for patience in (4_000, 8_000, 16_000):  # on a busy machine the two keys may come too far apart
             page.keyboard.press("Escape")
             page.keyboard.press("g")

@@ -13,7 +13,7 @@ from tests.e2e.test_console import QUESTION, SENTENCES
 
 pytestmark = pytest.mark.browser
 
-KEPT: Final = {"ask", "ask-dark", "ask-narrow", "search", "repositories", "repository", "file", "status"}
+KEPT: Final = {"ask", "ask-dark", "ask-narrow", "search", "missions", "repositories", "repository", "file", "status"}
 WIDER: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -30,6 +30,19 @@ def ask(seen: Watched) -> None:
 def search(seen: Watched) -> None:
     seen.open("/search?q=renew+a+lease")
     expect(seen.page.locator(".hit").first).to_be_visible()
+
+
+def missions(seen: Watched) -> None:
+    """One that is done is enough: each look shows the same."""
+    seen.site.says(*SENTENCES)
+    seen.open("/missions")
+    if not seen.page.locator("#rows a.name").count():
+        seen.page.get_by_label("Goal").fill(QUESTION)
+        seen.page.get_by_role("button", name="Start").click()
+        expect(seen.page.locator("#answer")).to_be_visible()
+        seen.open("/missions")
+    seen.page.locator("#rows a.name").first.click()
+    expect(seen.page.locator("#e1 .code i").first).to_be_visible()
 
 
 def repositories(seen: Watched) -> None:
@@ -55,6 +68,7 @@ def status(seen: Watched) -> None:
 SCENES: Final[Mapping[str, Callable[[Watched], None]]] = {
     "ask": ask,
     "search": search,
+    "missions": missions,
     "repositories": repositories,
     "repository": repository,
     "file": file,

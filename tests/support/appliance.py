@@ -9,14 +9,17 @@ from pathlib import Path
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from appliance.base import sqlite
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.config import load
+from appliance.orchestrator.missions.build import Parts
 from appliance.server import create_app
-from appliance.services import CLI_KEY, Services, build
+from appliance.services import CLI_KEY, Services, build, missions_of
 from appliance.sightings import Sightings
+from appliance.tables import MIGRATIONS
 from appliance.worker import worker_of
 
 Client = TestClient[Litestar]
@@ -45,7 +48,18 @@ def make_services(
     services = build(load(environ=settings_for(root) | dict(extra or {})))
     searcher = Searcher(services.generations, embedder, services.clock, patience=Patience(vector=5.0))
     answerer = Answerer(services.generations, searcher, chat, services.clock)
-    return replace(services, searcher=searcher, answerer=answerer, embedder=embedder)
+    services.missions.close()
+    parts = Parts(
+        connect=lambda: sqlite.connect(services.paths.global_db, migrations=MIGRATIONS),
+        registry=services.registry,
+        generations=services.generations,
+        searcher=searcher,
+        chat=chat,
+        digest=lambda name: f"digest of {name}",
+        clock=services.clock,
+    )
+    missions = missions_of(parts, jobs=services.jobs)
+    return replace(services, searcher=searcher, answerer=answerer, embedder=embedder, missions=missions)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from appliance import errors
 from appliance.api import sse
 from appliance.api.problems import documented
 from appliance.api.schemas import JobEventOut, JobOut
-from appliance.errors import InvalidInput
 from appliance.ids import JobId
 from appliance.jobs.queue import JobEvent
 from appliance.services import Services
@@ -73,14 +72,8 @@ class JobController(Controller):
         after: Annotated[int | None, QueryParameter(ge=0, le=2**62)] = None,
     ) -> Stream:
         """Stream the events numbered above *after* (or the ``Last-Event-ID`` header) until the job has ended."""
-        seen = after if after is not None else _last_seen(request.headers.get("last-event-id", "0"))
+        seen = after if after is not None else sse.last_seen(request.headers)
         return await sse.stream(lambda: _events(services, JobId(job), after=seen), request_id=request_id_of(request.scope))
-
-
-def _last_seen(header: str) -> int:
-    if not header.isascii() or not header.isdigit() or len(header) > 18:
-        raise InvalidInput("The Last-Event-ID is not the number of an event.")
-    return int(header)
 
 
 async def _events(services: Services, job: JobId, *, after: int) -> AsyncGenerator[sse.Event, None]:

@@ -6,6 +6,7 @@ from litestar import Router
 from litestar.types import ControllerRouterHandler
 
 from appliance.api.guards import named_right
+from appliance.api.v1.approvals import ApprovalController
 from appliance.api.v1.ask import AskController
 from appliance.api.v1.graph import GraphController, SubjectController
 from appliance.api.v1.health import HealthController
@@ -14,6 +15,7 @@ from appliance.api.v1.jobs import JobController
 from appliance.api.v1.login import LoginController
 from appliance.api.v1.maps import MapController
 from appliance.api.v1.metrics import metrics
+from appliance.api.v1.missions import MissionController
 from appliance.api.v1.projects import ProjectController
 from appliance.api.v1.repos import RepoController
 from appliance.api.v1.search import SearchController
@@ -37,5 +39,7 @@ def routes() -> list[ControllerRouterHandler]:
         GraphController,
         MapController,
         AskController,
+        MissionController,
+        ApprovalController,
     ]
     return [Router(PREFIX, route_handlers=controllers, guards=[named_right]), metrics]

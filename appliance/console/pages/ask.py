@@ -23,6 +23,7 @@ from appliance.web.listening import while_listening
 from appliance.web.wiring import Asked, Wired
 
 _CODE_LINES: Final = 60
+_CARDS: Final = 16  # on one page
 EXAMPLES: Final = (
     "Where is a model's digest verified?",
     "What does config.py define?",
@@ -86,10 +87,10 @@ class Evidence:
     code: Excerpt
 
     @classmethod
-    def of(cls, citation: Citation, *, services: Services) -> "Evidence":
-        """Return *citation* as a card."""
-        span = citation.span
-        code = card_lines(span, citation.text, language=language_of(span.path), limit=_CODE_LINES, services=services)
+    def of(cls, citation: Citation, *, services: Services, among: int = 1) -> "Evidence":
+        """Return *citation* as a card, one *among* so many."""
+        span, language = citation.span, language_of(citation.span.path)
+        code = card_lines(span, citation.text, language=language, limit=_CODE_LINES, among=among, services=services)
         return cls(citation.n, Place.of(span), citation.symbol, citation.kind, span.verified, code)
 
 
@@ -174,13 +175,14 @@ async def _whole(form: Question, services: Services) -> Answer:
 def answer_view(answer: Answer, services: Services) -> AnswerView:
     """Return *answer* in the words of the page."""
     words = WORDS[answer.kind]
-    cards = tuple(Evidence.of(citation, services=services) for citation in answer.evidence)
-    links = {card.n: card.place.href for card in cards}
+    shown = answer.evidence[:_CARDS]
+    cards = tuple(Evidence.of(citation, services=services, among=len(shown)) for citation in shown)
+    links = {citation.n: Place.of(citation.span).href for citation in answer.evidence}
     return AnswerView(
         words=words,
         silence=_silence(words, answer.gate),
         scope=" · ".join(_freshness(fresh) for fresh in answer.freshness),
-        count=f"{sum(card.verified for card in cards)} of {len(cards)} verified at their commit",
+        count=_count(answer),
         made=_made(answer),
         sentences=tuple(
             Said(said.text, tuple(Cite(n, links.get(n, f"#e{n}")) for n in said.cites)) for said in answer.sentences
@@ -190,6 +192,13 @@ def answer_view(answer: Answer, services: Services) -> AnswerView:
         warnings=answer.warnings,
         timings=tuple(answer.timings.items()),
     )
+
+
+def _count(answer: Answer) -> str:
+    verified, all_of_it = sum(citation.span.verified for citation in answer.evidence), len(answer.evidence)
+    further = all_of_it - _CARDS
+    more = f"; {count(further, 'further place')} by their numbers in the reading" if further > 0 else ""
+    return f"{verified} of {all_of_it} verified at their commit{more}"
 
 
 def _freshness(fresh: Freshness) -> str:

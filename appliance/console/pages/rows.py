@@ -19,6 +19,7 @@ KINDS: Final = {
     "embed": ("Embed", "Embedding"),
     "renew": ("Renew", "Building anew, aside"),
     "adopt": ("Renewed", "Taking over what was built anew"),
+    "mission": ("Mission", "Working on a mission"),
     "tidy": ("Tidy up", "Tidying up"),
     "tidy-vectors": ("Tidy up the vectors of", "Tidying up the vectors"),
 }

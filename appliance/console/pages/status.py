@@ -23,6 +23,7 @@ from appliance.services import Services
 from appliance.web.wiring import Wired
 
 _JOBS: Final = 20
+_DECISIONS: Final = 20
 _MOST_FILES: Final = 50_000
 _ROLES: Final[tuple[Role, ...]] = ("chat", "embed")
 _OVERALL: Final[dict[Overall, tuple[Mood, str]]] = {
@@ -47,6 +48,16 @@ class Complaint:
     mood: Mood
     message: str
     remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What waits for a person's decision, and where that is made."""
+
+    what: str
+    why: str
+    href: str
+    asked_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,7 @@ class StatusView:
     mood: Mood
     word: str
     version: str
+    decisions: tuple[Pending, ...]
     faults: tuple[Complaint, ...]
     parts: tuple[PartRow, ...]
     models: tuple[ModelRow, ...]
@@ -96,6 +108,7 @@ async def show(services: Wired, pages: Pages) -> Response[str]:
         mood=mood,
         word=word,
         version=__version__,
+        decisions=still.decisions,
         faults=_complaints(report),
         parts=tuple(_part(part, engines) for part in report.parts),
         models=still.models,
@@ -107,6 +120,7 @@ async def show(services: Wired, pages: Pages) -> Response[str]:
 
 @dataclass(frozen=True, slots=True)
 class _StillLife:
+    decisions: tuple[Pending, ...]
     models: tuple[ModelRow, ...]
     disk: tuple[tuple[str, int], ...]
     jobs: tuple[JobRow, ...]
@@ -129,7 +143,12 @@ def _still_life(services: Services) -> _StillLife:
         ("Models", sum(model.size for model in models if model.have)),
         ("Control data", sum(map(_file_size, _database(services.paths.global_db)))),
     )
-    return _StillLife(models, disk, jobs)
+    return _StillLife(_decisions(services), models, disk, jobs)
+
+
+def _decisions(services: Services) -> tuple[Pending, ...]:
+    pending = services.missions.approvals.list(state="pending", limit=_DECISIONS)
+    return tuple(Pending(display(each.what), display(each.why), f"/missions/{each.run}", each.asked_at) for each in pending)
 
 
 async def _engines(services: Services) -> dict[Role, EngineHealth]:

@@ -19,7 +19,7 @@ for (const button of document.querySelectorAll("[data-act]")) {
   button.addEventListener("click", () => actions[button.dataset.act]());
 }
 
-const places = { a: "/ask", s: "/search", r: "/repos", t: "/status" };
+const places = { a: "/ask", s: "/search", m: "/missions", r: "/repos", t: "/status" };
 let wentAt = 0;
 
 const typing = (target) =>

@@ -1,31 +1,39 @@
-// A job that runs: each of its events brings the part of the page up to date; the line itself shows how it is.
+// What works now, a job or a mission: each of its events brings the part of the page up to date; the line shows how it is.
 import { show } from "./state.js";
 
 let source = null;
-let job = "";
+let address = "";
 let line = ["idle", "Connecting"];
 let due = 0;
 
 function follow() {
-  const part = document.querySelector("[data-job]");
-  if (part && part.dataset.job !== job) listen(part.dataset.job);
+  const part = document.querySelector("[data-live]");
+  if (part && part.dataset.live !== address) listen(part.dataset.live, part.dataset.after ?? "");
   paint();
 }
 
-function listen(id) {
+/** Follow the events at *from* behind the one numbered *after*; one that comes back says itself what it has seen. */
+function listen(from, after) {
   source?.close();
-  job = id;
-  source = new EventSource(`/api/v1/jobs/${encodeURIComponent(id)}/events`);
+  address = from;
+  source = new EventSource(after ? `${from}?after=${after}` : from);
   source.onopen = () => set("live", "Live");
   source.onerror = () => (source.readyState === EventSource.CLOSED ? set("idle", "Stopped") : set("warn", "Reconnecting"));
   source.addEventListener("progress", refresh);
+  source.addEventListener("entry", refresh);
   source.addEventListener("state", (event) => {
-    if (/^(done|failed|cancelled)$/.test(JSON.parse(event.data).state)) {
-      source.close();
-      set("idle", "Stopped");
-    }
+    if (/^(done|failed|cancelled)$/.test(JSON.parse(event.data).state)) end();
     refresh();
   });
+  source.addEventListener("mission", () => {
+    end();
+    refresh();
+  });
+}
+
+function end() {
+  source.close();
+  set("idle", "Stopped");
 }
 
 /** Bring the part up to date, at most twice a second. */

@@ -19,7 +19,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=10,
 )
-MEMBERS = st.sampled_from(["question", "project", "repos", "prose", "path", "name", "branch", "token", "other"])
+MEMBERS = st.sampled_from(
+    ["question", "project", "repos", "prose", "path", "name", "branch", "token", "goal", "instruction", "decision", "other"]
+)
 BODY = JSON | st.dictionaries(MEMBERS, JSON, max_size=5)
 UNSAFE_TO_REPEAT = {("post", "/api/v1/login")}  # the brake would answer all the others
 
@@ -43,7 +45,7 @@ def test_no_request_breaks_the_server_or_surprises_its_caller(
     data: st.DataObject,
 ) -> None:
     method, path, responses, names = data.draw(st.sampled_from(operations))
-    for place in ("{repo}", "{job}"):
+    for place in ("{repo}", "{job}", "{mission}", "{approval}"):
         path = path.replace(place, quote(data.draw(TEXT.filter(lambda text: text.strip("/.") != "")), safe=""))
     query = {name: data.draw(TEXT) for name in names if data.draw(st.booleans())}
     body = data.draw(BODY) if method == "post" else None

@@ -12,15 +12,19 @@ from appliance.server import create_app
 from appliance.services import CLI_KEY, Services
 from tests.support.appliance import Client, serving
 
-FREE_TO_READERS = {("POST", "/api/v1/ask"), ("POST", "/api/v1/logout"), ("POST", "/logout")}
+CHECKS = {f"{prefix}/missions/m/{verb}" for prefix in ("", "/api/v1") for verb in ("verify", "replay")}
+FREE_TO_READERS = {("POST", path) for path in ("/api/v1/ask", "/api/v1/logout", "/logout", *CHECKS)}
 """What changes nothing for others, though its method is not a safe one."""
+
+
+NAMED = {"repo": "r", "repo_id": "r", "job": "j", "name": "app.js", "path": "p", "mission": "m", "approval": "a"}
 
 
 def routes(app: Litestar) -> Iterator[tuple[str, str]]:
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method in route.methods:
-                yield str(method), route.path_format.replace("{repo}", "r").replace("{job}", "j").replace("{name}", "app.js")
+                yield str(method), route.path_format.format_map(NAMED)
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,8 @@ def test_what_names_a_thing_may_not_find_it(document: Document) -> None:
 def test_streams_are_documented_as_streams(document: Document) -> None:
     ask = document["paths"]["/api/v1/ask"]["post"]["responses"]["200"]["content"]
     events = document["paths"]["/api/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"]
+    steps = document["paths"]["/api/v1/missions/{mission}/events"]["get"]["responses"]["200"]["content"]
+    assert set(steps) == {"text/event-stream"}  # type: ignore[call-overload]
     assert set(ask) == {"application/json", "text/event-stream"}  # type: ignore[call-overload]
     assert set(events) == {"text/event-stream"}  # type: ignore[call-overload]
 

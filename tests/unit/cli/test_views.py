@@ -4,9 +4,10 @@ import msgspec
 import pytest
 from pydantic import BaseModel
 
-from appliance.api import answers, found, repos, schemas
+from appliance.api import answers, approvals, found, repos, schemas
+from appliance.api import missions as missions_api
 from appliance.api.v1 import wanted
-from appliance.cli import views
+from appliance.cli import missions, views
 
 PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
     (views.Progress, schemas.ProgressOut),
@@ -28,6 +29,13 @@ PAIRS: list[tuple[type[msgspec.Struct], type[BaseModel]]] = [
     (views.Answer, answers.AnswerOut),
     (views.Part, schemas.PartOut),
     (views.Health, schemas.HealthOut),
+    (missions.Usage, missions_api.UsageOut),
+    (missions.Mission, missions_api.MissionOut),
+    (missions.MissionPage, missions_api.MissionPage),
+    (missions.Entry, missions_api.EntryOut),
+    (missions.Verification, missions_api.VerificationOut),
+    (missions.Replay, missions_api.ReplayOut),
+    (missions.Approval, approvals.ApprovalOut),
 ]
 
 

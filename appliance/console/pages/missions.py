@@ -1,0 +1,344 @@
+"""Missions: all of them, and one with its steps as they happen, what it asks people, its answer, and its record checked."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Final
+from urllib.parse import quote
+
+from litestar import Response, get, post
+from litestar.params import PathParameter, QueryParameter, URLEncodedBody
+from litestar.response import Redirect
+
+from appliance.base.paths import display
+from appliance.codeintel.query.querylang import LONGEST_QUESTION
+from appliance.console.choices import LONGEST, Choices, choices, scope_of
+from appliance.console.pages.ask import BLANK, AnswerView, Evidence, answer_view
+from appliance.console.pages.rows import Mood
+from appliance.console.render import Fault, Page, Renderer
+from appliance.console.text import count, duration
+from appliance.console.wiring import Pages
+from appliance.errors import ApplianceError, Conflict, InvalidInput, LimitExceeded
+from appliance.ids import MissionId
+from appliance.orchestrator.approvals import Approval, Decision
+from appliance.orchestrator.missions.model import ENDED, Entry, Mission, MissionState
+from appliance.services import Services
+from appliance.web.requests import caller_of
+from appliance.web.steps import told
+from appliance.web.wiring import Asked, Wired
+
+Which = Annotated[str, PathParameter(max_length=100)]
+
+_PER_PAGE: Final = 30  # missions
+_STEPS: Final = 60  # of one mission on a page
+_STATES: Final[dict[MissionState, tuple[Mood, str]]] = {
+    "queued": ("idle", "Queued"),
+    "running": ("live", "Running"),
+    "waiting": ("warn", "Waits for a decision"),
+    "paused": ("warn", "Paused"),
+    "done": ("good", "Done"),
+    "failed": ("bad", "Failed"),
+    "cancelled": ("idle", "Cancelled"),
+}
+EXAMPLES: Final = (
+    "How does a job get from the queue to its handler, and what happens when its worker dies?",
+    "Who calls `publish`, and which tests would notice if it changed?",
+    "Why was the retry in the client changed last, and is it covered?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MissionRow:
+    """One mission in a list, or at the head of its page."""
+
+    id: str
+    goal: str
+    mood: Mood
+    word: str
+    reason: str
+    repos: str
+    asked_by: str
+    asked_at: float
+    model: str
+    used: str
+    took: float | None
+    entries: int
+    head: str
+    ended: bool
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a mission asks a person."""
+
+    id: str
+    what: str
+    arguments: str
+    why: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of its record."""
+
+    seq: int
+    after: str  # how long after its start
+    agent: str
+    kind: str
+    line: str
+    mood: Mood
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a check of the record."""
+
+    mood: Mood
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The form that asks for one."""
+
+    goal: str = ""
+    repo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The form that lets a paused one go on."""
+
+    instruction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A yes or a no."""
+
+    decision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MissionsView:
+    """All missions."""
+
+    rows: tuple[MissionRow, ...]
+    busy: bool
+    choices: Choices
+    form: Goal
+    previous: str
+    next: str
+    fault: Fault | None
+    examples: tuple[str, ...] = EXAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class MissionView:
+    """One mission. With its answer there are no steps on the page: ``earlier`` leads to them. ``live``: more will follow."""
+
+    row: MissionRow
+    questions: tuple[Question, ...]
+    steps: tuple[Step, ...]
+    earlier: str
+    later: str
+    live: bool
+    answer: AnswerView | None
+    outcome: Outcome | None
+    fault: Fault | None
+    blank: Evidence = BLANK
+
+
+@get("/missions", sync_to_thread=True)
+def show_all(
+    services: Wired,
+    pages: Pages,
+    offset: Annotated[int, QueryParameter(ge=0, le=1_000_000)] = 0,
+    repo: Annotated[str, QueryParameter(max_length=LONGEST)] = "",
+    goal: Annotated[str, QueryParameter(max_length=LONGEST_QUESTION)] = "",
+) -> Response[str]:
+    """Show the missions, the newest first."""
+    return _all(services, pages, offset=offset, form=Goal(goal, repo))
+
+
+@post("/missions", sync_to_thread=True)
+def start(data: URLEncodedBody[Goal], request: Asked, services: Wired, pages: Pages) -> Response[str] | Redirect:
+    """Ask for a mission and go to its page; on an error the form comes back as it was."""
+    try:
+        mission = services.missions.start(data.goal, scope=scope_of(services, data.repo), asked_by=caller_of(request))
+    except ApplianceError as exc:
+        form = Goal(data.goal[:LONGEST_QUESTION], data.repo[:LONGEST])
+        return _all(services, pages, offset=0, form=form, fault=Fault.told(exc, request=request))
+    return Redirect(f"/missions/{mission.id}", status_code=303)
+
+
+@get("/missions/{mission:str}", sync_to_thread=True)
+def show_one(
+    mission: Which,
+    services: Wired,
+    pages: Pages,
+    before: Annotated[int | None, QueryParameter(ge=1, le=2**62)] = None,
+) -> Response[str]:
+    """Show one mission; with *before*, the steps that stand before that one."""
+    return _one(mission, services, pages, before=before)
+
+
+@post("/missions/{mission:str}/cancel", sync_to_thread=True)
+def cancel(mission: Which, request: Asked, services: Wired) -> Redirect:
+    """Stop the mission."""
+    services.missions.cancel(MissionId(mission), by=caller_of(request))
+    return _back(mission)
+
+
+@post("/missions/{mission:str}/resume", sync_to_thread=True)
+def resume(
+    mission: Which, data: URLEncodedBody[Words], request: Asked, services: Wired, pages: Pages
+) -> Response[str] | Redirect:
+    """Let the mission go on, with a person's words if there are any."""
+    try:
+        services.missions.resume(MissionId(mission), instruction=data.instruction.strip(), by=caller_of(request))
+    except (Conflict, LimitExceeded) as exc:
+        return _one(mission, services, pages, fault=Fault.told(exc, request=request))
+    return _back(mission)
+
+
+@post("/missions/{mission:str}/verify", status_code=200, sync_to_thread=True, opt={"permission": "read"})
+def verify(mission: Which, services: Wired, pages: Pages) -> Response[str]:
+    """Check the record, and say what came of it."""
+    found = services.missions.desk.verify(MissionId(mission))
+    if found.whole:
+        said = f"The record is whole: {found.entries:,} entries, each as it was written."
+    else:
+        said = f"The record is not as it was written, from entry {found.broken_at} on: {found.reason}"
+    return _one(mission, services, pages, outcome=Outcome("good" if found.whole else "bad", said))
+
+
+@post("/missions/{mission:str}/replay", status_code=200, opt={"permission": "read"})
+async def replay(mission: Which, services: Wired, pages: Pages) -> Response[str]:
+    """Run it again from its record, and say what came of it."""
+    found = await services.missions.replay(MissionId(mission))
+    if found.same:
+        said = f"Run again from its record alone it is the same, byte for byte: {found.entries:,} entries."
+    else:
+        said = f"Run again from its record it is not the same, from entry {found.differs_at} on: {found.reason}"
+    outcome = Outcome("good" if found.same else "bad", said)
+    return await asyncio.to_thread(_one, mission, services, pages, outcome=outcome)
+
+
+@post("/approvals/{approval:str}", sync_to_thread=True)
+def decide(approval: Which, data: URLEncodedBody[Verdict], request: Asked, services: Wired) -> Redirect:
+    """Say yes or no, and go back to the mission that asked."""
+    if data.decision not in {"approved", "rejected"}:
+        raise InvalidInput("A decision is a yes or a no.", remedy="Use one of the two buttons.")
+    decision: Decision = "approved" if data.decision == "approved" else "rejected"
+    decided = services.missions.decide(approval, decision, by=caller_of(request))
+    return _back(decided.run)
+
+
+ROUTES: Final = (show_all, start, show_one, cancel, resume, verify, replay, decide)
+
+
+def _back(mission: str) -> Redirect:
+    return Redirect(f"/missions/{quote(mission, safe='')}", status_code=303)
+
+
+def _all(services: Services, pages: Renderer, *, offset: int, form: Goal, fault: Fault | None = None) -> Response[str]:
+    found = services.missions.desk.list(limit=_PER_PAGE + 1, offset=offset)
+    rows = tuple(mission_row(mission) for mission in found[:_PER_PAGE])
+    view = MissionsView(
+        rows=rows,
+        busy=any(not row.ended for row in rows),
+        choices=choices(services, form.repo),
+        form=form,
+        previous=f"/missions?offset={max(0, offset - _PER_PAGE)}" if offset else "",
+        next=f"/missions?offset={offset + _PER_PAGE}" if len(found) > _PER_PAGE else "",
+        fault=fault,
+    )
+    return pages.response("missions.html", page=Page("Missions", "missions", services.clock.now()), view=view, fault=fault)
+
+
+def _one(
+    which: str,
+    services: Services,
+    pages: Renderer,
+    *,
+    before: int | None = None,
+    outcome: Outcome | None = None,
+    fault: Fault | None = None,
+) -> Response[str]:
+    mission = services.missions.desk.get(MissionId(which))
+    row = mission_row(mission)
+    answered = mission.answer is not None and before is None
+    end = mission.entries if before is None else min(mission.entries, before - 1)
+    after = end if answered else max(0, end - _STEPS)
+    view = MissionView(
+        row=row,
+        questions=tuple(map(_question, services.missions.approvals.list(state="pending", run=mission.id))),
+        steps=_steps(mission, services, after=after, end=end),
+        earlier=f"/missions/{mission.id}?before={after + 1}" if after else "",
+        later=f"/missions/{mission.id}" if before is not None else "",
+        live=not row.ended and before is None,
+        answer=answer_view(mission.answer, services) if mission.answer is not None and answered else None,
+        outcome=outcome,
+        fault=fault,
+    )
+    page = Page("Mission", "missions", services.clock.now())
+    return pages.response("mission.html", page=page, view=view, fault=fault)
+
+
+def _steps(mission: Mission, services: Services, *, after: int, end: int) -> tuple[Step, ...]:
+    """Return the steps of *mission* behind *after* up to *end*."""
+    if after >= end:
+        return ()
+    entries = services.missions.desk.entries(mission.id, after=after, limit=end - after)
+    begun_at = mission.started_at or mission.created_at
+    return tuple(
+        Step(each.seq, duration(max(0.0, each.at - begun_at)), each.agent, each.kind, told(each), _weight(each))
+        for each in entries
+    )
+
+
+def mission_row(mission: Mission) -> MissionRow:
+    """Return *mission* as it stands."""
+    mood, word = _STATES[mission.state]
+    took = mission.ended_at - mission.started_at if mission.ended_at and mission.started_at else None
+    return MissionRow(
+        id=mission.id,
+        goal=display(mission.goal.replace("\n", " ")),
+        mood=mood,
+        word=word,
+        reason=mission.reason,
+        repos=", ".join(map(display, mission.repo_names)),
+        asked_by=mission.asked_by,
+        asked_at=mission.created_at,
+        model=mission.model,
+        used=_used(mission),
+        took=took,
+        entries=mission.entries,
+        head=mission.head,
+        ended=mission.state in ENDED,
+        paused=mission.state == "paused",
+    )
+
+
+def _used(mission: Mission) -> str:
+    spent = mission.usage
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    parts = (count(spent.model_calls, "model call"), count(spent.tool_calls, "tool call"), count(tokens, "token"))
+    return " · ".join((*parts, duration(spent.seconds)))
+
+
+def _question(approval: Approval) -> Question:
+    return Question(
+        approval.id, display(approval.what), display(approval.arguments), display(approval.why), approval.expires_at
+    )
+
+
+def _weight(entry: Entry) -> Mood:
+    """Return how a step looks: what went wrong or waits stands out."""
+    if entry.kind in {"refused", "struck"} or (entry.kind == "tool_gave" and entry.data.get("error")):
+        return "bad"
+    if entry.kind in {"paused", "interrupted", "asked_approval"}:
+        return "warn"
+    return "good" if entry.kind in {"accepted", "answer", "approval"} else "idle"
