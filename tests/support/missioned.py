@@ -21,7 +21,13 @@ from tests.support.shop import FILES, Shop
 
 CHOICE = "You choose one of a few numbered options"
 READING = "You answer a programmer's question"
+_TRIAL_TOKENS = 50
 TRIALS = {"port of the server": 1, "password hashed": 2, "draws the chart": 2, "retries a request": 1}
+
+
+def reads(request: ChatRequest) -> bool:
+    """Return whether *request* is for a caption, and not for the trial of one."""
+    return request.messages[0].content.startswith(READING) and request.max_tokens > _TRIAL_TOKENS
 
 
 def right(request: ChatRequest) -> int:

@@ -94,8 +94,8 @@ def _closed(case: Case, finding: Finding) -> Gate | None:
         return Gate(False, reason, overlap=overlap)
     if not begun.model:
         return Gate(False, "no chat model is set up.", overlap=overlap)
-    if not begun.abilities.choice:
-        return Gate(False, f"{begun.model} did not pass the trial: {' '.join(begun.abilities.said)}", overlap=overlap)
+    if not begun.abilities.reading:
+        return Gate(False, f"{begun.model} is not let write. {' '.join(begun.abilities.said)}", overlap=overlap)
     return None
 
 

@@ -36,17 +36,17 @@ class Begun:
 
     @classmethod
     def of(cls, data: Outcome) -> "Begun":
-        """Read it from the data of the entry."""
-        generations = data["generations"]
+        """Read it from the data of the entry; where that tells of nothing but an ``error``, nothing else is known."""
+        generations = data.get("generations")
         freshness = generations.get("freshness", ()) if isinstance(generations, Mapping) else ()
         return cls(
-            goal=str(data["goal"]),
-            model=str(data["model"]),
-            limits=typed(data["limits"], MissionLimits),
-            abilities=typed(data["abilities"], Abilities),
+            goal=str(data.get("goal", "")),
+            model=str(data.get("model", "")),
+            limits=typed(data.get("limits", {}), MissionLimits),
+            abilities=typed(data.get("abilities", {}), Abilities),
             freshness=typed(freshness, tuple[Freshness, ...]),
-            warnings=typed(data["warnings"], tuple[str, ...]),
-            error=str(data["error"]),
+            warnings=typed(data.get("warnings", ()), tuple[str, ...]),
+            error=str(data.get("error", "")),
         )
 
 

@@ -17,7 +17,7 @@ from appliance.orchestrator.missions.journal import Outcome, failure
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.procedure import RECIPE
 from appliance.orchestrator.runners.completion import complete
-from appliance.orchestrator.runners.probe import Abilities, probe_choices
+from appliance.orchestrator.runners.probe import Abilities, probe_reading
 from appliance.orchestrator.services.tool import ToolService
 
 _BUDGET: Final = 100_000  # calls of tools: what a mission may use is counted by its own limits
@@ -133,7 +133,7 @@ class WorkingHands:
         model = chat.model
         if model not in self._with.abilities:
             try:
-                self._with.abilities[model] = await probe_choices(chat)
+                self._with.abilities[model] = await probe_reading(chat)
             except ApplianceError as exc:
                 return Abilities(said=(f"The model could not be asked: {exc.message}",))
         return self._with.abilities[model]

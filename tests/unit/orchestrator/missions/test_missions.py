@@ -16,8 +16,9 @@ from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
 from appliance.errors import ApplianceError, EngineUnavailable, PromptTooLong
 from appliance.orchestrator.missions.instruments import INSTRUMENTS
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
+from appliance.orchestrator.runners.probe import READINGS
 from tests.support.chat import verdict
-from tests.support.missioned import READING, Field, Place, replies, right
+from tests.support.missioned import CHOICE, Field, Place, reads, replies, right
 from tests.support.shop import FILES, POOL
 
 _PATIENCE_S = 60.0
@@ -39,7 +40,6 @@ class Scripted:
         probability: float = 0.95,
         finish: str = "stop",
         error: ApplianceError | None = None,
-        error_at: str = READING,
     ) -> None:
         self.requests: list[ChatRequest] = []
         self.open = 0
@@ -47,7 +47,6 @@ class Scripted:
         self._probability = probability
         self._finish = finish
         self._error = error
-        self._error_at = error_at
 
     async def tokens(self, text: str) -> int:
         """Return a token for each four characters."""
@@ -58,7 +57,7 @@ class Scripted:
         self.requests.append(request)
         self.open += 1
         try:
-            if self._error is not None and request.messages[0].content.startswith(self._error_at):
+            if self._error is not None and reads(request):
                 raise self._error
             head, colon, rest = self._reply(request).partition(":")
             yield ChatDelta(head + colon)
@@ -68,17 +67,14 @@ class Scripted:
                 yield ChatDelta(tail[1:])
             else:
                 word, comma, more = tail.partition(",")
-                yield ChatDelta(word, top=verdict(self._probability))
+                sees = not any(foreign in request.messages[-1].content for *_, foreign in READINGS)
+                yield ChatDelta(word, top=verdict(self._probability if sees else self._probability / 2))
                 yield ChatDelta(comma + more)
             yield ChatDelta(
                 "", finish="length" if self._finish == "length" else "stop", prompt_tokens=100, completion_tokens=9
             )
         finally:
             self.open -= 1
-
-    def asked(self, start: str) -> list[ChatRequest]:
-        """Return the requests whose instructions begin with *start*."""
-        return [request for request in self.requests if request.messages[0].content.startswith(start)]
 
 
 @pytest.fixture(scope="module")
@@ -164,17 +160,28 @@ def test_without_a_model_a_mission_is_what_graph_and_search_tell(place: Make) ->
     assert not of_kind(there.entries(there.desk.list()[0]), "asked_model")
 
 
-def test_a_model_that_fails_the_trial_is_not_asked_and_that_is_said(place: Make) -> None:
-    """So does a model of half a billion weights."""
-    chat = Scripted(replies(_CAPTION, choose=lambda _: 1))
-    there = place(chat)
+def test_a_model_that_cannot_choose_is_not_asked_to_and_that_is_said(place: Make) -> None:
+    there = place(Scripted(replies(_CAPTION, choose=lambda _: 1)))
     mission = there.done(_GOAL)
-    answer = answer_of(mission)
-    assert "The steps were chosen without the model: 2 of 4 choices were right when the model was tried." in answer.warnings
+    warnings = " ".join(answer_of(mission).warnings)
+    assert "The steps were chosen without the model: 2 of 4 choices were right when the model was tried." in warnings
+    assert not [e for e in of_kind(there.entries(mission), "asked_model") if CHOICE in str(e.data["messages"])]
+
+
+def test_a_model_that_cannot_read_writes_no_prose_and_that_is_said(place: Make) -> None:
+    """One of half a billion weights gives lines that answer and lines that do not the same verdict."""
+
+    class Blind(Scripted):
+        async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+            async for delta in super().chat(request):
+                yield delta if not delta.text.startswith("true") else ChatDelta(delta.text, top=verdict(0.5))
+
+    there = place(Blind(replies(_CAPTION)))
+    answer = answer_of(there.done(_GOAL))
     assert answer.gate is not None
-    assert "did not pass the trial" in answer.gate.reason
-    assert mission.usage.model_calls == 0
-    assert len(chat.requests) == 4, "The trial alone"
+    assert answer.gate.reason.startswith("scripted is not let write.")
+    assert "it told 0 from one that the lines do not answer" in answer.gate.reason
+    assert _CAPTION not in [sentence.text for sentence in answer.sentences]
 
 
 def test_an_engine_that_holds_to_no_schema_chooses_nothing(place: Make) -> None:
@@ -275,7 +282,7 @@ def test_a_junior_whose_time_is_over_is_settled_and_the_mission_goes_on(place: M
 def test_a_mission_is_cancelled_in_the_middle_of_a_completion(place: Make) -> None:
     class Slow(Scripted):
         async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-            if request.messages[0].content.startswith(READING):
+            if reads(request):
                 there.desk.cancel(mission.id, by="ada")
                 self.open += 1
                 try:
@@ -352,13 +359,13 @@ def test_a_replay_in_another_process_with_another_hash_seed_is_the_same(place: M
 _CHILD = """
 import asyncio, sys
 from pathlib import Path
-from tests.support.missioned import READING, Field, Place, replies
+from tests.support.missioned import CHOICE, READING, Field, Place, replies
 from tests.support.missions import Going
 from tests.unit.orchestrator.missions.test_missions import Scripted
 
 class Hanging(Scripted):
     async def chat(self, request):
-        if request.messages[0].content.startswith(READING):
+        if reads(request):
             Path(sys.argv[3]).touch()
             await asyncio.sleep(60)
         async for delta in super().chat(request):
