@@ -359,7 +359,7 @@ def test_a_replay_in_another_process_with_another_hash_seed_is_the_same(place: M
 _CHILD = """
 import asyncio, sys
 from pathlib import Path
-from tests.support.missioned import CHOICE, READING, Field, Place, replies
+from tests.support.missioned import Field, Place, reads, replies
 from tests.support.missions import Going
 from tests.unit.orchestrator.missions.test_missions import Scripted
 
