@@ -56,6 +56,10 @@ class Given:
     def __init__(self, arguments: Mapping[str, Json]) -> None:
         self._arguments = arguments
 
+    def has(self, name: str) -> bool:
+        """Return whether there is an argument of that *name*."""
+        return self._arguments.get(name) is not None
+
     def text(self, name: str, default: str = "") -> str:
         """Return a text; raise `InvalidInput` for anything else, and for one with a NUL in it."""
         value = self._arguments.get(name)
@@ -80,8 +84,8 @@ class Given:
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise InvalidInput(f"{name} is no list.", remedy="Give a list of texts.")
         found = [each for each in value if isinstance(each, str) and "\0" not in each]
-        if len(found) != len(value):
-            raise InvalidInput(f"{name} holds something that is no text.", remedy="Give a list of texts without NUL.")
+        if not found or len(found) != len(value):
+            raise InvalidInput(f"{name} is empty, or holds what is no text.", remedy="Give a list of texts without NUL.")
         return found
 
     def path(self, name: str = "path") -> str:

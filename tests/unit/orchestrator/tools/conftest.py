@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from appliance.base.confine.order import Limits
+from appliance.base.sandbox import Policy
 from appliance.base.sqlite import connect
 from appliance.codeintel.offers import Graphing, Searching
 from appliance.codeintel.query.gather import Patience
@@ -16,9 +20,10 @@ from appliance.codeintel.schema import MIGRATIONS
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
-from appliance.contracts.tools import Grants, Json, Tool, ToolContext, ToolOutput
-from appliance.ids import RepoId
+from appliance.contracts.tools import Cancellation, Grants, Json, Tool, ToolContext, ToolOutput
+from appliance.ids import CommitId, RepoId
 from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.workbench import Workbench
 from tests.support.repos import commit, git
 from tests.support.shop import FILES, Shop
 
@@ -65,24 +70,37 @@ class Bench:
     second: Repo
     hidden: Repo
     elsewhere: Repo
+    work: Workbench
     tools: dict[str, Tool] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tools = {tool.spec.name: tool for tool in builtin_tools(self.index)}
+        self.tools = {tool.spec.name: tool for tool in builtin_tools(self.index, self.work)}
 
-    def context(self, *repos: Repo, project: str = "", branches: tuple[str, ...] = ()) -> ToolContext:
+    def context(
+        self,
+        *repos: Repo,
+        branches: tuple[str, ...] = (),
+        workspace: Path | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> ToolContext:
         granted = tuple(repo.id for repo in repos or (self.repo,))
-        grants = Grants(project or self.shop.project, granted, effects=frozenset({"read", "run", "write"}))
-        return ToolContext("run_1", grants, GoesOn(), branches=branches)
+        grants = Grants(self.shop.project, granted, effects=frozenset({"read", "run", "write"}))
+        return ToolContext("run_1", grants, cancellation or GoesOn(), workspace=workspace, branches=branches)
 
     def call(self, tool: str, arguments: Mapping[str, Json], context: ToolContext | None = None) -> ToolOutput:
         return asyncio.run(self.tools[tool].run(arguments, context=context or self.context()))
+
+    @contextmanager
+    def worktree(self) -> Iterator[Path]:
+        source = self.index.generations.source(self.repo)
+        with self.work.worktrees.of(source, CommitId(self.tip(self.repo))) as made:
+            yield made.path
 
     def tip(self, repo: Repo) -> str:
         return self.index.generations.info(repo.id).commit
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     shop = Shop(tmp_path_factory.mktemp("shop"))
     repo, second, hidden = (
@@ -106,7 +124,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     generations.opened = set()
     searcher = Searcher(generations, None, shop.clock, patience=Patience(vector=10.0, behind=10.0))
     graphs = GraphReader(generations, searcher, shop.clock)
-    yield Bench(shop, Index(registry, generations, searcher, graphs), repo, second, hidden, elsewhere)
+    work = Workbench(shop.paths, clock=shop.clock, policy=Policy(limits=Limits(seconds=30)))
+    yield Bench(shop, Index(registry, generations, searcher, graphs), repo, second, hidden, elsewhere, work)
+    work.close()
     generations.close()
     registry.close()
     shop.close()

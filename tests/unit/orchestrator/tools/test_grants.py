@@ -2,12 +2,12 @@
 
 import pytest
 
-from appliance.contracts.tools import Grants, ToolContext
+from appliance.contracts.tools import Grants, Json, ToolContext
 from appliance.errors import ApplianceError, Forbidden, InvalidInput, NotFound, UnsafePath
 from tests.support.repos import git
 from tests.unit.orchestrator.tools.conftest import CANARY, Bench, GoesOn
 
-_NEEDED: dict[str, dict[str, str]] = {
+_NEEDED: dict[str, dict[str, Json]] = {
     "search_code": {"query": CANARY},
     "read_lines": {"path": "hidden.py"},
     "list_files": {},
@@ -22,6 +22,11 @@ _NEEDED: dict[str, dict[str, str]] = {
     "git_log": {},
     "git_blame": {"path": "hidden.py"},
     "git_diff": {"commit": "HEAD"},
+}
+_RUN: dict[str, dict[str, Json]] = {"run_tests": {"command": ["true"]}}
+_WRITE: dict[str, dict[str, Json]] = {
+    "edit_file": {"path": "shop/store.py", "old": "digest", "new": "x"},
+    "undo_edit": {},
 }
 _PATHS = {
     "absolute": "/etc/passwd",
@@ -50,7 +55,7 @@ def test_a_repository_that_was_not_granted_is_refused_unread(name: str, which: s
     }
     bench.index.generations.opened.clear()
     with pytest.raises(Forbidden) as refused:
-        bench.call(name, {**_NEEDED[name], "repo": named[which]})
+        bench.call(name, {**(_NEEDED | _RUN)[name], "repo": named[which]})
     assert bench.index.generations.opened == set()
     assert "hidden" not in refused.value.remedy
 
@@ -123,15 +128,36 @@ def test_a_branch_that_was_not_granted_is_not_read(name: str, bench: Bench) -> N
         bench.call(name, _NEEDED[name], bench.context(branches=("side",)))
 
 
-@pytest.mark.parametrize("name", _NEEDED)
+@pytest.mark.parametrize("name", [*_NEEDED, *_RUN])
 def test_no_grant_is_no_repository_and_not_all_of_them(name: str, bench: Bench) -> None:
     for granted in (Grants(bench.shop.project), Grants("", (bench.repo.id,)), Grants("elsewhere", (bench.repo.id,))):
         with pytest.raises(Forbidden):
-            bench.call(name, _NEEDED[name], ToolContext("run_1", granted, GoesOn()))
+            bench.call(name, (_NEEDED | _RUN)[name], ToolContext("run_1", granted, GoesOn()))
 
 
-@pytest.mark.parametrize("name", _NEEDED)
+@pytest.mark.parametrize("name", [*_NEEDED, *_RUN, *_WRITE])
 def test_an_effect_that_was_not_granted_is_refused(name: str, bench: Bench) -> None:
     granted = Grants(bench.shop.project, (bench.repo.id,), effects=frozenset())
     with pytest.raises(Forbidden):
-        bench.call(name, _NEEDED[name], ToolContext("run_1", granted, GoesOn()))
+        bench.call(name, (_NEEDED | _RUN | _WRITE)[name], ToolContext("run_1", granted, GoesOn()))
+
+
+def test_every_tool_has_its_place_in_these_tests(bench: Bench) -> None:
+    assert set(bench.tools) == {*_NEEDED, *_RUN, *_WRITE}
+
+
+@pytest.mark.parametrize("path", _PATHS.values(), ids=_PATHS)
+def test_an_edit_that_leaves_the_worktree_is_refused(path: str, bench: Bench) -> None:
+    with bench.worktree() as workspace, pytest.raises(UnsafePath):
+        bench.call("edit_file", {"path": path, "old": "", "new": "x"}, bench.context(workspace=workspace))
+
+
+@pytest.mark.parametrize("name", _WRITE)
+def test_nothing_but_a_scratch_worktree_is_written_to(name: str, bench: Bench) -> None:
+    """Not even where the run says that the repository itself is its worktree."""
+    made = bench.shop.folder / "shop"
+    before = (made / "shop" / "store.py").read_bytes()
+    for workspace in (None, made, bench.shop.folder, made / ".git"):
+        with pytest.raises(Forbidden):
+            bench.call(name, _WRITE[name], bench.context(workspace=workspace))
+    assert (made / "shop" / "store.py").read_bytes() == before
