@@ -13,13 +13,14 @@ from appliance.base.paths import display
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
 from appliance.console.choices import LONGEST, Choices, choices, scope_of
 from appliance.console.pages.ask import BLANK, AnswerView, Evidence, answer_view
+from appliance.console.pages.questions import Waiting, is_mission, waiting
 from appliance.console.pages.rows import Mood
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.text import count, duration
 from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError, Conflict, InvalidInput, LimitExceeded
 from appliance.ids import MissionId
-from appliance.orchestrator.approvals import Approval, Decision
+from appliance.orchestrator.approvals import Decision
 from appliance.orchestrator.missions.model import ENDED, Entry, Mission, MissionState
 from appliance.services import Services
 from appliance.web.requests import caller_of
@@ -65,17 +66,6 @@ class MissionRow:
     head: str
     ended: bool
     paused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a mission asks a person."""
-
-    id: str
-    what: str
-    arguments: str
-    why: str
-    expires_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ class MissionView:
     """One mission. With its answer there are no steps on the page: ``earlier`` leads to them. ``live``: more will follow."""
 
     row: MissionRow
-    questions: tuple[Question, ...]
+    waiting: Waiting
     steps: tuple[Step, ...]
     earlier: str
     later: str
@@ -228,12 +218,12 @@ async def replay(mission: Which, services: Wired, pages: Pages) -> Response[str]
 
 @post("/approvals/{approval:str}", sync_to_thread=True)
 def decide(approval: Which, data: URLEncodedBody[Verdict], request: Asked, services: Wired) -> Redirect:
-    """Say yes or no, and go back to the mission that asked."""
+    """Say yes or no, and go back to the mission that asked, or to all that waits."""
     if data.decision not in {"approved", "rejected"}:
         raise InvalidInput("A decision is a yes or a no.", remedy="Use one of the two buttons.")
     decision: Decision = "approved" if data.decision == "approved" else "rejected"
     decided = services.missions.decide(approval, decision, by=caller_of(request))
-    return _back(decided.run)
+    return _back(decided.run) if is_mission(decided.run) else Redirect("/status", status_code=303)
 
 
 ROUTES: Final = (show_all, start, show_one, cancel, resume, verify, replay, decide)
@@ -274,7 +264,7 @@ def _one(
     after = end if answered else max(0, end - _STEPS)
     view = MissionView(
         row=row,
-        questions=tuple(map(_question, services.missions.approvals.list(state="pending", run=mission.id))),
+        waiting=waiting(services, run=mission.id),
         steps=_steps(mission, services, after=after, end=end),
         earlier=f"/missions/{mission.id}?before={after + 1}" if after else "",
         later=f"/missions/{mission.id}" if before is not None else "",
@@ -327,12 +317,6 @@ def _used(mission: Mission) -> str:
     tokens = spent.prompt_tokens + spent.completion_tokens
     parts = (count(spent.model_calls, "model call"), count(spent.tool_calls, "tool call"), count(tokens, "token"))
     return " · ".join((*parts, duration(spent.seconds)))
-
-
-def _question(approval: Approval) -> Question:
-    return Question(
-        approval.id, display(approval.what), display(approval.arguments), display(approval.why), approval.expires_at
-    )
 
 
 def _weight(entry: Entry) -> Mood:

@@ -12,6 +12,7 @@ from litestar import Response, get
 
 from appliance import __version__
 from appliance.base.paths import display
+from appliance.console.pages.questions import Waiting, waiting
 from appliance.console.pages.rows import JobRow, Mood, job_row
 from appliance.console.render import Page
 from appliance.console.wiring import Pages
@@ -23,7 +24,6 @@ from appliance.services import Services
 from appliance.web.wiring import Wired
 
 _JOBS: Final = 20
-_DECISIONS: Final = 20
 _MOST_FILES: Final = 50_000
 _ROLES: Final[tuple[Role, ...]] = ("chat", "embed")
 _OVERALL: Final[dict[Overall, tuple[Mood, str]]] = {
@@ -48,16 +48,6 @@ class Complaint:
     mood: Mood
     message: str
     remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """What waits for a person's decision, and where that is made."""
-
-    what: str
-    why: str
-    href: str
-    asked_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +79,7 @@ class StatusView:
     mood: Mood
     word: str
     version: str
-    decisions: tuple[Pending, ...]
+    waiting: Waiting
     faults: tuple[Complaint, ...]
     parts: tuple[PartRow, ...]
     models: tuple[ModelRow, ...]
@@ -108,7 +98,7 @@ async def show(services: Wired, pages: Pages) -> Response[str]:
         mood=mood,
         word=word,
         version=__version__,
-        decisions=still.decisions,
+        waiting=still.waiting,
         faults=_complaints(report),
         parts=tuple(_part(part, engines) for part in report.parts),
         models=still.models,
@@ -120,7 +110,7 @@ async def show(services: Wired, pages: Pages) -> Response[str]:
 
 @dataclass(frozen=True, slots=True)
 class _StillLife:
-    decisions: tuple[Pending, ...]
+    waiting: Waiting
     models: tuple[ModelRow, ...]
     disk: tuple[tuple[str, int], ...]
     jobs: tuple[JobRow, ...]
@@ -143,12 +133,7 @@ def _still_life(services: Services) -> _StillLife:
         ("Models", sum(model.size for model in models if model.have)),
         ("Control data", sum(map(_file_size, _database(services.paths.global_db)))),
     )
-    return _StillLife(_decisions(services), models, disk, jobs)
-
-
-def _decisions(services: Services) -> tuple[Pending, ...]:
-    pending = services.missions.approvals.list(state="pending", limit=_DECISIONS)
-    return tuple(Pending(display(each.what), display(each.why), f"/missions/{each.run}", each.asked_at) for each in pending)
+    return _StillLife(waiting(services), models, disk, jobs)
 
 
 async def _engines(services: Services) -> dict[Role, EngineHealth]:

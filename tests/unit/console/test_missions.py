@@ -122,6 +122,20 @@ def test_a_mission_that_waits_is_under_what_needs_a_decision(browser: Client, se
     assert f'href="/missions/{mission}"' not in browser.get("/status").text
 
 
+def test_what_something_else_than_a_mission_asks_is_decided_where_it_stands(browser: Client, services: Services) -> None:
+    asked = [services.missions.approvals.ask("chat_1", what="edit_file", arguments={"line": n}).id for n in range(6)]
+    approval = asked[-1]
+    page = browser.get("/status").text
+    assert "May it edit_file?" in page
+    assert "/missions/chat_1" not in page
+    assert page.count("Yes, let it") == 5
+    assert "more wait" in page
+    said = browser.post(f"/approvals/{approval}", data={"decision": "rejected"}, follow_redirects=False)
+    assert (said.status_code, said.headers["location"]) == (303, "/status")
+    assert services.missions.approvals.get(approval).state == "rejected"
+    services.missions.approvals.withdraw("chat_1")
+
+
 @pytest.mark.parametrize(
     ("verb", "good", "bad"),
     [("verify", "The record is whole:", "not as it was written, from entry 3 on"),
