@@ -16,7 +16,7 @@ from appliance.base.sqlite import Guarded
 from appliance.contracts.tools import Cancellation, Json
 from appliance.errors import ApprovalRejected, ApprovalRequired, Conflict, NotFound
 from appliance.ids import new_id
-from appliance.orchestrator.calls import digest_of, shown
+from appliance.orchestrator.calls import digest_of, shown, storable
 
 ApprovalState = Literal["pending", "approved", "rejected", "expired", "withdrawn", "used"]
 """``expired``: nobody decided in time, which is a no. ``withdrawn``: its run ended first. ``used``: the call was made."""
@@ -92,7 +92,7 @@ class Approvals:
             conn.execute(
                 "INSERT INTO approvals (id, run, what, digest, arguments, why, state, asked_at, expires_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
-                (name, run, what, digest, text, why[:_WHY_CHARACTERS], now, now + expires_s),
+                (name, run, what, digest, text, storable(why[:_WHY_CHARACTERS]), now, now + expires_s),
             )
             return _approval(_row(conn, name))
 
@@ -125,7 +125,7 @@ class Approvals:
             changed = conn.execute(
                 "UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, note = ?"
                 " WHERE id = ? AND state = 'pending'",
-                (decision, now, by, note[:_NOTE_CHARACTERS], approval),
+                (decision, now, storable(by), storable(note[:_NOTE_CHARACTERS]), approval),
             ).rowcount
             found = _approval(_row(conn, approval))
         if not changed:

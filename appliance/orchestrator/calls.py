@@ -8,10 +8,11 @@ from typing import Final
 from appliance.codeintel.source.secrets import masked
 from appliance.contracts.tools import Json
 from appliance.errors import InvalidInput, LimitExceeded
+from appliance.orchestrator.fence import visible
 
 MOST_BYTES: Final = 262_144  # of the arguments of one call
 MOST_DEPTH: Final = 32
-SHOWN_CHARACTERS: Final = 4_000
+SHOWN_CHARACTERS: Final = 20_000
 
 
 def canonical(arguments: Mapping[str, Json]) -> str:
@@ -42,15 +43,23 @@ def digest_of(what: str, arguments: Mapping[str, Json]) -> str:
 
 
 def shown(arguments: Mapping[str, Json], *, limit: int = SHOWN_CHARACTERS) -> str:
-    """Return *arguments* as people and records may see them: JSON with every secret masked, cut after *limit* characters."""
+    """Return *arguments* as people and records may see them, cut after *limit* characters, which is then said.
+
+    It is JSON with every secret masked; signs that cannot be seen, or that turn text around, stand as escapes.
+    """
     text = json.dumps(_clean(arguments), sort_keys=True, ensure_ascii=False, default=_plain)
-    clean = without_secrets(text)
+    clean = visible(without_secrets(text))
     return clean if len(clean) <= limit else f"{clean[:limit]}… ({len(clean) - limit:,} more characters)"
 
 
 def without_secrets(text: str) -> str:
-    """Return *text* with a mask over each secret in it."""
+    """Return *text* with a mask over each secret in it; it can be stored."""
     return masked(text.encode("utf-8", "backslashreplace"))[0].decode()
+
+
+def storable(text: str) -> str:
+    """Return *text* with escapes for the halves of signs that JSON can hold, and neither SQLite nor a hash can."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _clean(value: Json) -> Json:

@@ -19,12 +19,17 @@ from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.services.audit import ToolAudit
 from appliance.orchestrator.services.provider import InstalledModel
 from appliance.orchestrator.services.registry import ToolRegistry
-from appliance.orchestrator.services.tool import LocalToolService
+from appliance.orchestrator.services.tool import LocalToolService, ToolOutcome
 from appliance.tables import MIGRATIONS
 from tests.support.clock import FakeClock
 
 RUN, PROJECT = "run", "prj_1"
 ANYTHING: JsonSchema = {"type": "object"}
+WANTED: JsonSchema = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "repo": {"type": "string"}},
+    "required": ["query"],
+}
 
 
 @dataclass
@@ -106,6 +111,22 @@ def serving_tools(
     yield LocalToolService(registry=registry, approvals=approvals, audit=audit, repositories=Names(), patience_s=patience_s)
     approvals.close()
     audit.close()
+
+
+def call(
+    service: LocalToolService,
+    name: object = "search",
+    arguments: object = None,
+    *,
+    given: Grants | None = None,
+    calls: int = 60,
+    where: ToolContext | None = None,
+) -> ToolOutcome:
+    """Make one call, in a run that has what it grants."""
+    allowed = given or grants("search")
+    if not service.get_remaining_budget(RUN):
+        service.open_run(RUN, grants=allowed, calls=calls)
+    return asyncio.run(service.execute_tool(name, arguments, context=where or context(allowed)))  # type: ignore[arg-type]
 
 
 async def never(arguments: Mapping[str, Json]) -> object:

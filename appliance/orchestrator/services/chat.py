@@ -7,8 +7,8 @@ any moment, leaves the conversation as it was.
 import asyncio
 import hashlib
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
@@ -16,7 +16,8 @@ from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.contracts.tools import Json, ToolContext, ToolSpec
 from appliance.errors import Conflict, ContentError, EngineUnavailable, InvalidInput
 from appliance.orchestrator.approvals import Approval
-from appliance.orchestrator.calls import canonical
+from appliance.orchestrator.calls import canonical, storable
+from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.completion import Completion, parsed
 from appliance.orchestrator.runners.envelope import Choice, chosen, envelope
@@ -178,11 +179,10 @@ class LocalChatService:
     async def _alone(
         self, session_id: str, text: str, context: ToolContext, options: ChatOptions, tell: Callable[[ChatEvent], None]
     ) -> None:
-        asked = text.strip()
+        asked = storable(text.strip())
         if not asked:
             raise InvalidInput("The message says nothing.", remedy="Write what you want to know.")
-        lock = self._locks.setdefault(session_id, HostLock())
-        async with lock.held():
+        async with self._in_turn(session_id):
             session = self.session_service.get_session(session_id)
             if session.state != "open":
                 raise Conflict(f"The session {session_id} is closed.", remedy="Open a new one.", session=session_id)
@@ -194,6 +194,21 @@ class LocalChatService:
             reply = await self._answered(turn)
             self.context_service.add_message(session_id, *turn.said, expected=session.version)
             tell(ChatEvent("final", reply.content, reply=reply))
+
+    @asynccontextmanager
+    async def _in_turn(self, session_id: str) -> AsyncIterator[None]:
+        """Hold the session for the block, once the turns before have ended."""
+        lock = self._locks.setdefault(session_id, HostLock())
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(lock.held())
+            except Conflict as exc:
+                raise Conflict(
+                    "A tool of this session's turn asked in the same session, which would wait for itself.",
+                    remedy="Ask in a session of its own.",
+                    session=session_id,
+                ) from exc
+            yield
 
     async def _answered(self, turn: _Turn) -> ChatReply:
         specs = self.tool_service.get_tool_schemas(turn.context) if turn.context.grants.tools else ()
@@ -276,7 +291,8 @@ class LocalChatService:
         text, number = outcome.text, len(turn.outcomes) + 1
         turn.outcomes.append(outcome)
         turn.taken.append(Taken(choice, text, failed=not outcome.ok))
-        turn.steps.append(Step(f"{choice.tool} {canonical(choice.arguments)}", hashlib.sha256(text.encode()).hexdigest()))
+        seen = hashlib.sha256(storable(text).encode()).hexdigest()
+        turn.steps.append(Step(f"{choice.tool} {canonical(choice.arguments)}", seen))
         kept = text if len(text) <= _KEPT_CHARACTERS else f"{text[:_KEPT_CHARACTERS]}\n… (the rest is left out)"
         use = ToolUse(f"call_{number}", choice.tool, choice.arguments)
         turn.said.append(ConversationMessage("assistant", "", uses=(use,)))
@@ -332,6 +348,8 @@ class LocalChatService:
         else:
             system, asked = turn.system, turn.text
         before = [each for each in turn.history if each.role != "system"]
+        if turn.taken or any(each.role == "tool" for each in before):
+            system = f"{system}\n{RULE}".lstrip()
         head = [ConversationMessage("system", system)] if system else []
         whole = [*head, *before, ConversationMessage("user", asked)]
         fitting = await self.context_service.compact_context(whole, max_tokens=turn.options.max_tokens)

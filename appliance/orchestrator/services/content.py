@@ -10,6 +10,7 @@ from typing import Final
 from appliance.contracts.tools import Json
 from appliance.errors import HostUnfit, InvalidInput, LimitExceeded, NotFound, StoreCorrupt
 from appliance.ids import new_id
+from appliance.orchestrator.calls import storable
 from appliance.orchestrator.services.conversation import ConversationMessage, message_of
 from appliance.orchestrator.state.host import Changes, Staged
 
@@ -38,7 +39,7 @@ class Content:
         seen = dict.fromkeys([*json.loads(self.observed_files), *observed])
         return replace(
             self,
-            stage=self.stage if staged.stage is None else staged.stage,
+            stage=self.stage if staged.stage is None else storable(staged.stage),
             conversation_state=_changed(self.conversation_state, staged.conversation_state),
             session_state=_changed(self.session_state, staged.session_state),
             capabilities=_changed(self.capabilities, Changes(staged.capabilities)),
@@ -87,7 +88,7 @@ def save(conn: sqlite3.Connection, session: str, *, name: str, at: float) -> Che
     body = json.dumps(
         {"messages": [each.to_json() for each in content.messages], **dict(zip(COLUMNS, content.columns(), strict=True))}
     )
-    made = Checkpoint(new_id("ckp"), session, name[:_NAME_CHARACTERS], at)
+    made = Checkpoint(new_id("ckp"), session, storable(name[:_NAME_CHARACTERS]), at)
     conn.execute(
         "INSERT INTO session_checkpoints (id, session, name, at, format, digest, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (made.id, session, made.name, at, FORMAT, _digest(body), body),

@@ -56,7 +56,7 @@ class ConversationMessage:
         """Return the message as a model is told of it, whose templates know no tools."""
         if self.role == "tool":
             return Message("user", f"Result of {self.tool or 'a tool'}:\n{self.content}")
-        calls = [f"Call: {use.tool}({canonical(use.arguments)})" for use in self.uses]
+        calls = [f"(I used {use.tool} with {canonical(use.arguments)}.)" for use in self.uses]
         return Message(self.role, "\n".join([*([self.content] if self.content else []), *calls]))
 
 

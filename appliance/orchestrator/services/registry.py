@@ -10,7 +10,7 @@ from appliance.contracts.tools import Tool, ToolSpec
 from appliance.errors import Conflict, InvalidInput, NotFound
 from appliance.orchestrator.services.arguments import Arguments
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _EFFECTS: Final = frozenset({"read", "run", "write"})
 _LONGEST_S: Final = 3_600.0
 
@@ -78,7 +78,7 @@ def _check(spec: ToolSpec) -> None:
     if not isinstance(spec.name, str) or not _NAME.fullmatch(spec.name):
         raise InvalidInput(
             f"{str(spec.name)[:64]!r} cannot be the name of a tool.",
-            remedy="Use small letters, digits and underscores, a letter first, 64 at most.",
+            remedy="Use small letters, digits, underscores and dashes, a letter first, 64 at most.",
         )
     if spec.effect not in _EFFECTS:
         raise InvalidInput(

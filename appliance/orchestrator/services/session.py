@@ -11,6 +11,7 @@ from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
 from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from appliance.ids import new_id
+from appliance.orchestrator.calls import storable
 from appliance.orchestrator.services import content as contents
 from appliance.orchestrator.services.content import Checkpoint, Content
 from appliance.orchestrator.services.conversation import ConversationMessage, message_of
@@ -100,7 +101,7 @@ class LocalSessionService:
                 raise Conflict(f"There is a session {name} already.", remedy="Choose another id, or none.", session=name)
             conn.execute(
                 "INSERT INTO sessions (id, project, title, state, created_at, updated_at) VALUES (?, ?, ?, 'open', ?, ?)",
-                (name, project, title[:_TITLE_CHARACTERS], now, now),
+                (name, storable(project), storable(title[:_TITLE_CHARACTERS]), now, now),
             )
             return _session(conn, name)
 

@@ -24,7 +24,7 @@ from appliance.errors import (
     NotGranted,
 )
 from appliance.orchestrator.approvals import Approval, Approvals, require_yes
-from appliance.orchestrator.calls import shown, without_secrets
+from appliance.orchestrator.calls import canonical, shown, without_secrets
 from appliance.orchestrator.policy import judged, meet
 from appliance.orchestrator.services.audit import CallOutcome, ToolAudit
 from appliance.orchestrator.services.registry import Registered, ToolRegistry
@@ -32,6 +32,7 @@ from appliance.orchestrator.services.running import OutputBounds, run_tool
 
 CALLS: Final = 60
 PARALLEL: Final = 4
+MOST_AT_ONCE: Final = 32
 
 _REPOSITORIES: Final = ("repo", "repos")
 _SCRAP_CHARACTERS: Final = 2_000
@@ -223,7 +224,7 @@ class LocalToolService:
     ) -> ToolOutcome:
         """Make the call if it may be made, and return how it ended. Raise `Cancelled` alone, once the run is to stop."""
         context.cancellation.check()
-        trace = _Trace(str(name)[:64], context, arguments, self.monotonic())
+        trace = _Trace(_name(name), context, arguments, self.monotonic())
         try:
             self._charge(context.run_id)
             call = self.validate_tool_call(name, arguments, context=context)
@@ -242,8 +243,9 @@ class LocalToolService:
     async def execute_tools_parallel(self, calls: Sequence[ToolCall], *, context: ToolContext) -> Sequence[ToolOutcome]:
         """Make *calls*, a few at a time, and return how each ended, in their order.
 
-        More than the run has left are refused one by one, as they would be if they came one after the other.
+        What is more than `MOST_AT_ONCE` is refused, and stands on record as one.
         """
+        calls, further = calls[:MOST_AT_ONCE], calls[MOST_AT_ONCE:]
         turn = asyncio.Semaphore(PARALLEL)
 
         async def one(call: ToolCall) -> ToolOutcome:
@@ -255,7 +257,18 @@ class LocalToolService:
                 tasks = [group.create_task(one(call)) for call in calls]
         except* Cancelled as stopped:
             raise Cancelled("The run was asked to stop.") from stopped
-        return [task.result() for task in tasks]
+        return [*(task.result() for task in tasks), *await asyncio.to_thread(self._too_many, further, context)]
+
+    def _too_many(self, further: Sequence[ToolCall], context: ToolContext) -> Sequence[ToolOutcome]:
+        if not further:
+            return ()
+        error = LimitExceeded(
+            f"{MOST_AT_ONCE} calls are made at once, and {len(further)} more were asked for.",
+            remedy="Make fewer calls at once.",
+            limit=MOST_AT_ONCE,
+        )
+        outcome = self._ended(_Trace(_name(further[0].name), context, None, self.monotonic()), None, error)
+        return [replace(outcome, tool=_name(call.name)) for call in further]
 
     def _narrowed(self, context: ToolContext) -> ToolContext:
         """Return *context* with no more than its run was opened with."""
@@ -352,11 +365,19 @@ def _require_tool(spec: ToolSpec, grants: Grants) -> None:
         )
 
 
+def _name(given: object) -> str:
+    """Return what a call's name is on record: a model may have sent anything."""
+    return without_secrets(given[:64]) if isinstance(given, str) else f"({type(given).__name__})"
+
+
 def _scrap(given: object) -> str:
-    """Return of arguments that were refused what may be kept: they may be anything."""
-    if isinstance(given, Mapping):
-        try:
+    """Return of arguments that were refused what may be kept: they may be anything, and of any size."""
+    try:
+        if isinstance(given, str):
+            return shown({"": given[: 2 * _SCRAP_CHARACTERS]}, limit=_SCRAP_CHARACTERS)
+        if isinstance(given, Mapping):
+            canonical(given)
             return shown(given, limit=_SCRAP_CHARACTERS)
-        except (TypeError, ValueError, RecursionError, InvalidInput, LimitExceeded):
-            return f"({type(given).__name__})"
-    return without_secrets(str(given)[:_SCRAP_CHARACTERS])
+    except (InvalidInput, LimitExceeded):
+        pass
+    return f"({type(given).__name__})"

@@ -48,8 +48,8 @@ def test_a_yes_lets_exactly_that_call_be_made_once(approvals: Approvals) -> None
     approval = asked(approvals)
     with pytest.raises(ApprovalRequired, match=approval.id):
         approvals.use(approval.id, what="edit", arguments=EDIT)
-    decided = approvals.decide(approval.id, "approved", by="ann", note="fine")
-    assert (decided.state, decided.decided_by, decided.note) == ("approved", "ann", "fine")
+    decided = approvals.decide(approval.id, "approved", by="ann", note="fine \ud800")
+    assert (decided.state, decided.decided_by, decided.note) == ("approved", "ann", "fine \\ud800")
     with pytest.raises(Conflict, match="another call"):
         approvals.use(approval.id, what="edit", arguments={**EDIT, "text": "rm -rf"})
     with pytest.raises(Conflict, match="another call"):
@@ -147,12 +147,18 @@ def test_waiting_ends_when_the_run_is_cancelled_and_its_questions_are_taken_back
 def test_what_people_see_of_arguments_is_bounded_and_without_secrets(approvals: Approvals) -> None:
     key = "ghp_" + "a1B2c3D4e5" * 4
     approval = approvals.ask(
-        "run", what="edit", arguments={"text": f"x\n{key}\n", "password": "hunter2!hunter2!", "n": "y" * 9000}
+        "run", what="edit", arguments={"text": f"x\n{key}\n", "password": "hunter2!hunter2!", "n": "y" * 90_000}
     )
     assert key not in approval.arguments
     assert "hunter2" not in approval.arguments
-    assert len(approval.arguments) < 4_100
+    assert len(approval.arguments) < 20_100
     assert "more characters" in approval.arguments
+
+
+def test_what_people_see_cannot_be_turned_around_or_hidden(approvals: Approvals) -> None:
+    approval = approvals.ask("run", what="edit", arguments={"path": "a\u202etxt.exe", "text": "Grüße\u200b\x1b[2J"})
+    assert "Grüße" in approval.arguments
+    assert not {"\u202e", "\u200b", "\x1b"} & set(approval.arguments)
 
 
 def test_arguments_without_end_are_refused(approvals: Approvals) -> None:

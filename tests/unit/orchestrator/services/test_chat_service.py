@@ -87,6 +87,13 @@ def test_a_later_turn_is_told_what_was_said_and_found_before(path: Path) -> None
     assert any("main calls parse" in message.content for message in answering.messages)
 
 
+def test_half_a_sign_in_a_question_or_a_result_breaks_nothing(path: Path) -> None:
+    model = ScriptedModel(scripted(choice("search", query="\ud800"), ANSWER, answer="\ud800"))
+    with staged(path, model, ScriptedTool(parameters=SEARCH, output=ToolOutput("\ud800"))) as stage:
+        assert stage.say("A \ud800", given=grants("search")).content == "\ud800"
+        assert stage.messages[1] == ("user", "A \\ud800")
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
 def test_a_message_that_says_nothing_is_refused(path: Path, text: str) -> None:
     with staged(path, ScriptedModel()) as stage:

@@ -39,10 +39,10 @@ def sessions(path: Path) -> Iterator[LocalSessionService]:
 
 def test_a_session_and_all_that_it_holds_outlive_the_process(path: Path) -> None:
     before = opened(path)
-    session = before.create_session(project="prj_1", title="Parsing")
+    session = before.create_session(project="prj_1", title="Parsing \ud800")
     before.write(
         session.id,
-        Staged(SAID, Changes({"plan": ["a", None]}), Changes({"n": 1}), {"planning": True}, "working"),
+        Staged(SAID, Changes({"plan": ["a", None]}), Changes({"n": 1}), {"planning": True}, "working \ud800"),
         observed=["a.py"],
     )
     before.close()
@@ -52,12 +52,12 @@ def test_a_session_and_all_that_it_holds_outlive_the_process(path: Path) -> None
     after.close()
     assert content.messages == SAID
     assert (content.stage, content.conversation_state, content.session_state) == (
-        "working",
+        "working \\ud800",
         '{"plan": ["a", null]}',
         '{"n": 1}',
     )
     assert (content.capabilities, content.observed_files, version) == ('{"planning": true}', '["a.py"]', 1)
-    assert (found.title, found.project, found.messages, found.state) == ("Parsing", "prj_1", 5, "open")
+    assert (found.title, found.project, found.messages, found.state) == ("Parsing \\ud800", "prj_1", 5, "open")
 
 
 @pytest.mark.parametrize(
