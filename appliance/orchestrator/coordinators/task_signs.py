@@ -147,7 +147,7 @@ _IMPACT: Final[Signs] = {
     3: (
         "if (i|we) (switch|change|upgrade|remove|delete|rename|drop|move|replace|make)",
         "suppose",
-        "(about|going|want|like|thinking)( to| of) (chang|upgrad|remov|mov|drop|replac|delet|renam)\\w*",
+        "(about|going|want|like|thinking)( to| of) (chang|upgrad|remov|mov|drop|replac|renam)\\w*",
     ),
 }
 _PATH: Final[Signs] = {
