@@ -57,9 +57,9 @@ def validate_workflow(source: str) -> Workflow:
     try:
         workflow = Workflow.model_validate(document.value)
     except ValidationError as exc:
-        raise _invalid([_told(each, document) for each in exc.errors(include_url=False)]) from exc
-    if found := [_said(place, why, document) for place, why in _faults(workflow)]:
-        raise _invalid(sorted(found))
+        raise _invalid([_told(each) for each in exc.errors(include_url=False)], document) from exc
+    if found := [*_faults(workflow)]:
+        raise _invalid(found, document)
     return workflow
 
 
@@ -153,21 +153,19 @@ def _set_by(node: AnyNode) -> list[str]:
     return [*node.set.written] if isinstance(node, TransformNode) and isinstance(node.set.written, dict) else []
 
 
-def _told(error: ErrorDetails, document: Document) -> str:
+def _told(error: ErrorDetails) -> tuple[Place, str]:
     """Return a fault that the schema found; behind the name of a node its place has the kind, which the file has not."""
-    place = tuple(
-        each for index, each in enumerate(error["loc"]) if each != "[key]" and (index, error["loc"][0]) != (2, "nodes")
-    )
+    at = enumerate(error["loc"])
+    place = tuple(each for index, each in at if each != "[key]" and (index, error["loc"][0]) != (2, "nodes"))
     why = _WORDS.get(error["type"]) or error["msg"].removeprefix("Value error, ").rstrip(".")
-    return _said(place, f"{why[:1].lower()}{why[1:]}", document)
+    return place, f"{why[:1].lower()}{why[1:]}"
 
 
-def _said(place: Place, why: str, document: Document) -> str:
-    where = f"line {document.line(place):>3}"
-    return f"{where}, {'.'.join(map(str, place))}: {why}" if place else f"{where}: {why}"
-
-
-def _invalid(found: Sequence[str]) -> InvalidInput:
-    lines = [" ".join(each.split()) for each in found]
+def _invalid(found: Sequence[tuple[Place, str]], document: Document) -> InvalidInput:
+    """Return the error that tells all that was *found*, from the first line to the last."""
+    lines = []
+    for place, why in sorted(found, key=lambda each: document.line(each[0])):
+        where = ".".join(map(str, place))
+        lines.append(" ".join(f"line {document.line(place)}{', ' if where else ''}{where}: {why}".split()))
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return InvalidInput(f"The workflow is not valid: {'; '.join([*lines[:_SHOWN], *more])}.", faults=lines)
