@@ -70,18 +70,19 @@ class Desk:
 
     async def _in_turn(self, call: Callable[[Turn], Awaitable[Answer]]) -> Answer:
         turn = self._turn_now()
-        alone = turn is None
-        turn = self.by_hand() if turn is None else turn
         try:
-            return await call(turn)
+            if turn is not None:
+                return await call(turn)
+            async with self.by_hand() as alone:
+                return await call(alone)
         except Refused as refused:
             return refused.answer
-        finally:
-            if alone:
-                turn.open = False
 
     def _turn_now(self) -> Turn | None:
-        """Return the turn that a call belongs to: that of its tools, while it lasts, or the one around whoever calls."""
+        """Return the turn that a call belongs to: that of its tools, while it lasts, or the one around whoever calls.
+
+        What a turn left behind belongs to it also when it is over, and begins nothing.
+        """
         if self.turn is not None and (self.turn.open or self.turn.failed):
             return self.turn
         frame = within(self.machine)

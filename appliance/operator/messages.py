@@ -1,7 +1,7 @@
 """A thread: the messages of one conversation, in the shape of OpenAI's chat completions."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from appliance.operator.plain import copied
 
@@ -77,5 +77,11 @@ class Messages:
     def __iter__(self) -> Iterator[Message]:
         return iter(self.to_list())
 
-    def __getitem__(self, position: int) -> Message:
+    @overload
+    def __getitem__(self, position: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[Message]: ...
+
+    def __getitem__(self, position: int | slice) -> Message | list[Message]:
         return copied(self._messages[position])

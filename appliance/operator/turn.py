@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from appliance.operator.events import Listener, StreamingCallback
 from appliance.operator.gate import Gate
@@ -64,7 +65,7 @@ class Turn:
 
     def spent(self) -> str:
         """Return the sentence that says why no more work may begin, or ``""``."""
-        if self.failed:
+        if not self.open:
             return "The turn is over."
         most = self.limits.max_tokens
         if most is not None and tokens(self.usage) >= most:
@@ -97,11 +98,20 @@ class Turn:
         """Let no more work begin in it, and end what still runs."""
         self.open = False
         self.failed = failed
+        if not self.errands:
+            return
         loop = asyncio.get_running_loop()
         for errand in tuple(self.errands):
-            errand.settled.get_loop().call_soon_threadsafe(errand.stop)
+            with suppress(RuntimeError):  # a loop that was closed runs nothing any more
+                errand.settled.get_loop().call_soon_threadsafe(errand.stop)
         if here := [errand.settled for errand in self.errands if errand.settled.get_loop() is loop]:
             await asyncio.wait(here, timeout=_ENDS_WITHIN_S)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        await self.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +134,9 @@ def current() -> Frame | None:
 
 
 def within(machine: object) -> Frame | None:
-    """Return the innermost frame of that *machine* around whoever calls, if its turn is open."""
+    """Return the innermost frame of that *machine* around whoever calls."""
     frame = current()
-    while frame is not None and not (frame.machine is machine and frame.turn.open):
+    while frame is not None and frame.machine is not machine:
         frame = frame.above
     return frame
 

@@ -1,6 +1,7 @@
 """Work: one run of one junior on one objective, which ends settled whatever happens to it."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -10,7 +11,7 @@ from appliance.operator import arguments
 from appliance.operator.agents import AgentRequest, AgentResult
 from appliance.operator.arguments import BadArgument
 from appliance.operator.board import Board
-from appliance.operator.errors import LogFault, OperatorError
+from appliance.operator.errors import OperatorError, SnapshotError
 from appliance.operator.events import Listener, StreamingCallback
 from appliance.operator.gate import Gate
 from appliance.operator.limits import RunLimits
@@ -31,17 +32,20 @@ class Acting:
     def __init__(self) -> None:
         self.agent: str | None = None
         self._all: dict[object, str] = {}
+        self._guard = threading.Lock()
 
     @contextmanager
     def as_agent(self, name: str) -> Iterator[None]:
         """Let *name* act for the block."""
         mine = object()
-        self._all[mine] = self.agent = name
+        with self._guard:
+            self._all[mine] = self.agent = name
         try:
             yield
         finally:
-            del self._all[mine]
-            self.agent = next(reversed(self._all.values()), None)
+            with self._guard:
+                del self._all[mine]
+                self.agent = next(reversed(self._all.values()), None)
 
 
 class Work:
@@ -126,6 +130,7 @@ class Work:
                 return await self._settled(turn, run, errand)
         except OperatorError as exc:
             run.fail(f"{type(exc).__name__}: {exc}")
+            await run.announce_end()
             raise
         finally:
             if slot.status == "running":
@@ -139,20 +144,21 @@ class Work:
     async def _settled(self, turn: Turn, run: "_Run", errand: Errand) -> Spoken:
         try:
             result = await self._seated(turn, run, errand)
-            turn.use(result.usage)
             run.stage(result)
-            self._record(run.slot)
+            turn.use(result.usage)
         except asyncio.CancelledError:
             run.fail("CancelledError: cancelled")
             with suppress(OperatorError):  # then it stands in the log as running, which `recover` settles
                 self._record(run.slot)
             await run.announce_end()
             raise
-        except LogFault:
-            raise
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a step: a failing junior is a result
             kind = "CancelledError" if isinstance(exc, WorkStopped) else type(exc).__name__
             run.fail(f"{kind}: {exc}")
+        try:
+            self._record(run.slot)
+        except SnapshotError as exc:  # the junior answered with what no log can hold
+            run.fail(f"{type(exc).__name__}: {exc}")
             self._record(run.slot)
         await run.announce_end()
         return run.spoken()

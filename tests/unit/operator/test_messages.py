@@ -9,6 +9,7 @@ def test_helpers_chain_and_keep_the_order() -> None:
     thread.tool("r", tool_call_id="1").extend([{"role": "user", "content": "x"}])
     assert roles(thread.to_list()) == ["system", "user", "assistant", "assistant", "tool", "user"]
     assert (len(thread), thread[0]["role"], thread[-1]["content"]) == (6, "system", "x")
+    assert roles(thread[1:3]) == ["user", "assistant"]
     assert "tool_calls" not in thread[3]
     assert thread[4]["tool_call_id"] == "1"
     assert [message["role"] for message in thread] == roles(thread.to_list())

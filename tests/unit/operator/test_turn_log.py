@@ -19,6 +19,7 @@ from appliance.operator import (
     RunLimits,
     SnapshotError,
     StateMachine,
+    StreamEvent,
     TurnLog,
     state_machine_to_json,
 )
@@ -32,6 +33,7 @@ from tests.support.operating import (
     junior,
     machine,
     says,
+    steps,
     tools_of,
 )
 
@@ -251,11 +253,25 @@ def test_a_path_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         TurnLog(tmp_path / "no" / "such" / "folder.db")
 
 
+def test_a_log_that_fails_within_a_junior_s_own_machine_is_that_junior_s_failure(log: TurnLog) -> None:
+    async def asks_inner(request: AgentRequest, _emit: Emit) -> AgentResult:
+        return AgentResult(content=await inner.run(request.objective))
+
+    inner = machine(commissions, log=log)
+    log.close()
+    sm = machine(None, junior(behaviour=asks_inner))
+    said = go(sm.commission("scout", "o"))
+    assert said["status"] == "failed"
+    assert said["summary"].startswith("LogFault: ")
+
+
 def test_what_the_log_cannot_keep_ends_the_turn_and_settles_its_work(path: Path, log: TurnLog) -> None:
     sm = machine(commissions, log=log)
     change(path, "CREATE TRIGGER full BEFORE INSERT ON slots BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    seen: list[StreamEvent] = []
     with pytest.raises(LogFault, match="disk full"):
-        go(sm.run("q"))
+        go(sm.run("q", streaming_callback=seen.append))
+    assert steps(seen) == [("coordinator", "start"), ("scout", "fail"), ("coordinator", "fail")]
     slot = sm.agent("scout")[1]
     assert (slot.status, sm.active_agent, len(sm.coordinator_messages)) == ("failed", None, 1)
     change(path, "DROP TRIGGER full")
