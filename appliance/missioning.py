@@ -9,7 +9,7 @@ from typing import Final
 from appliance.codeintel.results import Scope
 from appliance.errors import Conflict, NotFound
 from appliance.ids import MissionId
-from appliance.jobs.queue import JobQueue
+from appliance.jobs.queue import Job, JobQueue
 from appliance.orchestrator.approvals import Approval, Approvals, Decision
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.model import Mission, MissionState, Replay
@@ -53,17 +53,25 @@ class Missions:
     def cancel(self, mission: MissionId, *, by: str) -> Mission:
         """Stop *mission*, at whatever it is; raise `NotFound`, or `Conflict` if it has ended."""
         self.desk.cancel(mission, by=by)
-        for job in self._jobs.list(kind=JOB, key=mission):
-            if not job.ended:
-                with suppress(Conflict):  # it has ended just now
-                    self._jobs.cancel(job.id)
-        return self.desk.get(mission)
+        at_work = [job for job in self._jobs.list(kind=JOB, key=mission) if not job.ended]
+        for job in at_work:
+            with suppress(Conflict):  # it has ended just now
+                self._jobs.cancel(job.id)
+        stands = self.desk.get(mission)
+        if stands.state == "running" and not at_work:
+            self._jobs.enqueue(JOB, key=mission)  # its job failed, and only what works on it can end it
+        return stands
 
     def resume(self, mission: MissionId, *, instruction: str, by: str) -> Mission:
-        """Let a paused *mission* go on and return it; raise `NotFound`, or `Conflict` if it is not paused."""
-        resumed = self.desk.resume(mission, instruction=instruction, by=by)
+        """Let a paused *mission* go on and return it; one whose job failed too, without words.
+
+        Raise `NotFound`, or `Conflict` for another one.
+        """
+        stands = self.desk.get(mission)
+        if instruction or not (stands.state in _AT_WORK and self._is_left(mission)):
+            stands = self.desk.resume(mission, instruction=instruction, by=by)
         self._jobs.enqueue(JOB, key=mission)
-        return resumed
+        return stands
 
     def decide(self, approval: str, decision: Decision, *, by: str, note: str = "") -> Approval:
         """Record a person's *decision* and have what waited for it go on; raise `NotFound`, or `Conflict` for a late one."""
@@ -99,5 +107,12 @@ class Missions:
     def _can_go_on(self, mission: Mission) -> bool:
         if mission.state == "waiting" and self.approvals.list(state="pending", run=mission.id, limit=1):
             return False
-        last = next(iter(self._jobs.list(kind=JOB, key=mission.id, limit=1)), None)
+        last = self._last_job(mission.id)
         return last is None or (last.ended and last.state != "failed")
+
+    def _is_left(self, mission: MissionId) -> bool:
+        last = self._last_job(mission)
+        return last is not None and last.state == "failed"
+
+    def _last_job(self, mission: MissionId) -> Job | None:
+        return next(iter(self._jobs.list(kind=JOB, key=mission, limit=1)), None)

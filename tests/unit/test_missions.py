@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.base import sqlite
 from appliance.codeintel.results import Scope
 from appliance.errors import Conflict
 from appliance.ids import MissionId
@@ -15,6 +16,7 @@ from appliance.inference.engines.base import EngineHealth, Role
 from appliance.missioning import JOB
 from appliance.orchestrator.missions.model import Mission, MissionState
 from appliance.services import DEFAULT_PROJECT, Services
+from appliance.tables import MIGRATIONS
 from tests.support.appliance import make_services, working
 from tests.support.chat import ScriptedChat
 from tests.support.plays import GOAL, HELD, HOLD, PAUSES, with_plays
@@ -120,6 +122,38 @@ def test_a_mission_that_pauses_frees_its_lane_and_goes_on_when_it_is_told_to(ser
         becomes(services, asked(services, GOAL), "done")
         services.missions.resume(mission, instruction="Go on.", by="ada")
         becomes(services, mission, "done")
+
+
+def broken_off(services: Services) -> MissionId:
+    """Return a mission that is at work as its record has it, and whose job failed: the store was away, say."""
+    hold = services.paths.root / HOLD
+    hold.touch()
+    mission = asked(services, HELD)
+    with working(services):
+        until(lambda: services.missions.desk.get(mission).entries == AT_WORK)
+    hold.unlink()
+    with closing(sqlite.connect(services.paths.global_db, migrations=MIGRATIONS)) as conn:
+        conn.execute("UPDATE missions SET state = 'running' WHERE id = ?", (mission,))
+        conn.execute("UPDATE jobs SET state = 'failed' WHERE key = ?", (mission,))
+    services.missions.take_up()
+    assert [job.state for job in services.jobs.list(kind=JOB, key=mission)] == ["failed"]
+    return mission
+
+
+def test_a_mission_whose_job_failed_goes_on_when_a_person_wants_it_to(services: Services) -> None:
+    mission = broken_off(services)
+    with pytest.raises(Conflict):
+        services.missions.resume(mission, instruction="Look elsewhere.", by="ada")
+    services.missions.resume(mission, instruction="", by="ada")
+    with working(services):
+        becomes(services, mission, "done")
+
+
+def test_a_mission_whose_job_failed_can_be_stopped(services: Services) -> None:
+    mission = broken_off(services)
+    services.missions.cancel(mission, by="ada")
+    with working(services):
+        assert becomes(services, mission, "cancelled").reason == "ada stopped it."
 
 
 class Loading:
