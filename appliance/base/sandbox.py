@@ -239,7 +239,7 @@ def _confinement(told: Mapping[str, object], *, said: bytes) -> Confinement:
         why = str(told.get("unfit") or said[-500:].decode("utf-8", "replace") or "the program that confines broke off")
         raise HostUnfit(
             f"The command was not started, because this machine cannot confine it: {why}.",
-            remedy="`skellig doctor` says what the kernel lacks; docs/reference/sandbox.md says what each layer takes.",
+            remedy="`skellig doctor` tries it; the page about the sandbox says what each layer takes.",
         )
     if "missing" in told:
         raise NotFound(f"The program cannot be started: {told['missing']}.", remedy="Name one that is in the sandbox.")

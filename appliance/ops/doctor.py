@@ -5,14 +5,15 @@ import platform
 import resource
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import __version__
-from appliance.base import durable, proc, sqlite
+from appliance.base import durable, proc, sandbox, sqlite
 from appliance.base.paths import DataPaths, display
-from appliance.errors import ApplianceError, of_system
+from appliance.errors import ApplianceError, HostUnfit, of_system
 from appliance.ops.health import Checked, Verdict
 
 LEAST_FREE = 5_000_000_000  # bytes: a chat model, its download, and the index of a large repository
@@ -51,6 +52,7 @@ def machine(paths: DataPaths) -> tuple[Examination, ...]:
         Examination("git", git),
         Examination("open files", open_files),
         Examination("data directory", lambda: data_directory(paths)),
+        Examination("sandbox", lambda: confined(paths)),
         Examination("free space", lambda: free_space(paths)),
         Examination("database", lambda: database(paths)),
     )
@@ -90,6 +92,19 @@ def data_directory(paths: DataPaths) -> Verdict:
     if owner != os.geteuid():
         return Verdict("degraded", f"{paths.root} belongs to user {owner}.", "Run this as the user who runs the appliance.")
     return Verdict("ok", str(paths.root))
+
+
+def confined(paths: DataPaths) -> Verdict:
+    """Look whether a command can be confined; without that agents run none."""
+    with tempfile.TemporaryDirectory(dir=durable.make_directory(paths.scratch)) as folder:
+        try:
+            held = sandbox.run(["true"], folder=Path(folder), aside=paths.scratch / "commands").confinement
+        except HostUnfit as exc:
+            return Verdict(
+                "degraded", f"{exc.message} Agents run no commands.", "The page about the sandbox says what it takes."
+            )
+    lacking = f" {'; '.join(held.lacking)}." if held.lacking else ""
+    return Verdict("ok", f"{', '.join(held.layers)}.{lacking}")
 
 
 def free_space(paths: DataPaths) -> Verdict:

@@ -28,11 +28,13 @@ from appliance.base.confine.order import Order
 _TICK_S: Final = 0.05
 _UNFIT: Final = 126
 _FIRST_USER, _USERS = 61184, 4336  # what systemd hands out for a while, so nobody's
-_DEFAULT: Final = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores them
+_DEFAULT: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT)  # Python ignores some, the watcher others
 
 
 def main(order_file: str, status: int, life: int) -> None:
     """Watch over one command from its start to the end of all that it started."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # its caller closes *life*: it ends by itself then, and last of all
     order = Order.of_json(Path(order_file).read_text(encoding="utf-8"))
     kernel.prctl(kernel.CHILD_SUBREAPER, 1)
     for descriptor in (status, life):
@@ -89,6 +91,7 @@ def _enter(order: Order, status: int, tell: int) -> None:
     except OSError as exc:
         os.write(tell, f"namespaces cannot be had: {exc.strerror}\n".encode())
         return
+    kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if (pid := os.fork()) == 0:
         with _as_child(status):
             _first(order, status, tell, None)
@@ -115,6 +118,7 @@ def _first(order: Order, status: int, tell: int, notes: Sequence[str] | None) ->
         os.close(tell)
         with _as_child(status):
             _become(order, status, lacking, spaces=spaces, user=user)
+    kernel.drop_capabilities()  # to bury and to tell takes none
     while True:
         pid, code = os.waitpid(-1, 0)
         if pid == inner:

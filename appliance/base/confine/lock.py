@@ -17,7 +17,7 @@ _KINDS: Final = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
 _FAMILIES: Final = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_VSOCK)
 _CUT_OFF: Final = {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EPERM, errno.EACCES}
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_NEVER: Final = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_RTPRIO)
+_NEVER: Final = (resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_RTPRIO)
 
 
 class Unconfined(Exception):
@@ -79,6 +79,7 @@ def _limit(limits: Limits, *, others: int) -> None:
         (resource.RLIMIT_FSIZE, limits.file_size),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_NPROC, limits.processes + others),
+        (resource.RLIMIT_CORE, 1),  # a byte: with none at all, a program that the system pipes cores to would still get them
         *((each, 0) for each in _NEVER),
     ):
         hard = resource.getrlimit(which)[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from appliance.contracts.chat import JsonSchema
 from appliance.contracts.tools import Effect, Json, ToolContext, ToolOutput, ToolSpec
-from appliance.errors import ApplianceError, Forbidden
+from appliance.errors import ApplianceError, NotGranted
 from appliance.orchestrator.fence import visible
 from appliance.orchestrator.tools.arguments import Given
 
@@ -20,10 +20,10 @@ class BuiltIn:
     work: Work
 
     async def run(self, arguments: Mapping[str, Json], *, context: ToolContext) -> ToolOutput:
-        """Do it. Raise `Forbidden` for an effect that was not granted; errors hold no token of an engine."""
+        """Do it. Raise `NotGranted` for an effect that was not granted; errors hold no token of an engine."""
         context.cancellation.check()
         if self.spec.effect not in context.grants.effects:
-            raise Forbidden(f"This run may not use {self.spec.name}: it may not {self.spec.effect}.")
+            raise NotGranted(f"This run may not use {self.spec.name}: it may not {self.spec.effect}.")
         try:
             return await self.work(Given(arguments), context)
         except ApplianceError as exc:

@@ -12,7 +12,7 @@ from appliance.codeintel.results import Span
 from appliance.codeintel.source.base import Change, Snapshot, Source
 from appliance.codeintel.source.past import Ancestor
 from appliance.contracts.tools import Evidence
-from appliance.errors import DeadlineExceeded, Forbidden, LimitExceeded, NotFound
+from appliance.errors import DeadlineExceeded, LimitExceeded, NotFound, NotGranted
 from appliance.ids import BlobId, CommitId
 from appliance.orchestrator.tools.told import proof
 
@@ -54,7 +54,7 @@ class Changes:
 def changes(source: Source, part: Part, *, commit: str, base: str, path: str) -> Changes:
     """Return what *commit* has otherwise than *base*, or its first parent, at *path* or below it.
 
-    Raise `Forbidden` for a commit that the indexed one does not descend from: it may be of a branch that was not granted.
+    Raise `NotGranted` for a commit that the indexed one does not descend from: it may be of a branch that was not granted.
     """
     new = _ancestor(source, part, commit)
     old = _ancestor(source, part, base or new.parent) if base or new.parent else None
@@ -75,7 +75,7 @@ def _ancestor(source: Source, part: Part, name: str) -> Ancestor:
     try:
         return source.ancestor(name=name, of=part.generation.info.commit)
     except NotFound as exc:
-        raise Forbidden(f"This run may not read it, or it is not there: {exc.message}", remedy=exc.remedy) from exc
+        raise NotGranted(f"This run may not read it, or it is not there: {exc.message}", remedy=exc.remedy) from exc
 
 
 class _Reading:

@@ -14,7 +14,7 @@ from appliance.orchestrator.fence import fenced
 from appliance.orchestrator.tools.arguments import LAST_LINE, LONGEST_PATH, PATH, REPO, Given, number, schema, text
 from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.reach import CodeIndex, Reach
-from appliance.orchestrator.tools.told import Entry, Resting, Row, label_of, notes, proof, told, where
+from appliance.orchestrator.tools.told import Entry, Resting, Row, doubts, label_of, notes, proof, told, where
 
 MOST_LINES: Final = 200
 _MOST_TEXT: Final = 6_000
@@ -70,7 +70,7 @@ def _read(index: CodeIndex, scope: Scope, path: str, start: int, end: int) -> Fi
 def _lines(have: FileLines) -> ToolOutput:
     span, rests = have.span, Resting((have.freshness,), have.warnings)
     numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(have.lines, span.start_line))
-    inside = fenced(numbered, label=label_of(span.path), most=_MOST_TEXT)
+    inside = fenced("\n".join((*doubts(rests), numbered)), label=label_of(span.path), most=_MOST_TEXT)
     cut = inside.cut or span.end_line < have.total
     head = f"Lines {span.start_line} to {span.end_line} of {have.total:,}:"
     evidence = proof(span, "\n".join(have.lines))

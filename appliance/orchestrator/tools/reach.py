@@ -11,7 +11,7 @@ from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generations import Generations
 from appliance.contracts.tools import ToolContext
-from appliance.errors import Forbidden
+from appliance.errors import NotGranted
 from appliance.ids import ProjectId
 
 
@@ -45,28 +45,28 @@ class Reach:
 
     @classmethod
     async def of(cls, index: CodeIndex, context: ToolContext) -> "Reach":
-        """Return what *context* grants of *index*; raise `Forbidden` where that is nothing."""
+        """Return what *context* grants of *index*; raise `NotGranted` where that is nothing."""
         project = ProjectId(context.grants.project)
         known = await asyncio.to_thread(index.registry.repos, project)
         repos = tuple(repo for repo in known if repo.id in context.grants.repos)
         if not repos:
-            raise Forbidden("No repository was granted to this run.", remedy="Start it for a repository that is there.")
+            raise NotGranted("No repository was granted to this run.", remedy="Start it for a repository that is there.")
         return cls(project, repos, context.branches)
 
     def scope(self, repo: str) -> Scope:
-        """Return the one granted repository called *repo*, or with "" all of them, as a scope; raise `Forbidden`."""
+        """Return the one granted repository called *repo*, or with "" all of them, as a scope; raise `NotGranted`."""
         wanted = (self.one(repo),) if repo else self.repos
         return Scope(self.project, tuple(each.id for each in wanted), self.branches)
 
     def one(self, repo: str) -> Repo:
-        """Return the granted repository called *repo*, by name or id, or the only one; raise `Forbidden`."""
+        """Return the granted repository called *repo*, by name or id, or the only one; raise `NotGranted`."""
         found = [each for each in self.repos if repo in {each.id, each.name}] if repo else list(self.repos)
         if len(found) == 1:
             return found[0]
         names = ", ".join(display(each.name) for each in self.repos)
         if not repo:
-            raise Forbidden("There are several repositories.", remedy=f"Name one: {names}.")
-        raise Forbidden(f"This run may not read the repository {display(repo)!r}.", remedy=f"It may read: {names}.")
+            raise NotGranted("There are several repositories.", remedy=f"Name one: {names}.")
+        raise NotGranted(f"This run may not read the repository {display(repo)!r}.", remedy=f"It may read: {names}.")
 
     def part(self, index: CodeIndex, repo: str) -> Part:
         """Open what is indexed of one granted repository, at the first granted branch; raise as `one` and `open_parts`."""

@@ -114,7 +114,7 @@ def _told(command: list[str], outcome: Outcome, missing: int) -> ToolOutput:
     how = _WHY.get(outcome.ending) or (
         f"It ended with {outcome.code}." if outcome.code is not None else f"Signal {outcome.signal}."
     )
-    warnings = [f"{visible(each)}." for each in outcome.confinement.lacking]
+    warnings = [f"{each}." for each in outcome.confinement.lacking]
     warnings += [f"{missing:,} files of the repository are not in the worktree."] if missing else []
     warnings += (
         [f"{outcome.left:,} processes that it left behind were ended."]

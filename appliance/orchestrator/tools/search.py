@@ -6,7 +6,7 @@ from typing import Final
 from appliance.codeintel.query.querylang import LONGEST_QUERY, parse
 from appliance.codeintel.results import Hit
 from appliance.contracts.tools import Evidence, ToolContext, ToolOutput
-from appliance.errors import Forbidden
+from appliance.errors import NotGranted
 from appliance.orchestrator.tools.arguments import REPO, Given, number, schema, text
 from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.reach import CodeIndex, Reach
@@ -39,10 +39,10 @@ def search_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
 
 
 def _refuse_others(query: str, reach: Reach) -> None:
-    """Raise `Forbidden` for a filter that names what was not granted: it would choose the scope instead of the grants."""
+    """Raise `NotGranted` for a filter that names what was not granted: it would choose the scope instead of the grants."""
     parsed = parse(query)
     if parsed.of("branch"):
-        raise Forbidden("A run reads the branches that it was granted.", remedy="Leave the branch: filter out.")
+        raise NotGranted("A run reads the branches that it was granted.", remedy="Leave the branch: filter out.")
     for each in parsed.of("repo"):
         if not any(
             repo.id == each.value or fnmatchcase(repo.name.casefold(), each.value.casefold()) for repo in reach.repos

@@ -77,10 +77,10 @@ def told(
     kept = entries[: len(blocks)]
     cut = len(kept) < total
     head = f"{len(kept):,} of {total:,} {what}:" if total else _none(what, rests)
-    fence = [fenced("\n".join(blocks), label=label, most=most).text] if blocks else []
-    said = notes(rests, cut=cut)
+    inside = "\n".join((*blocks, *doubts(rests)))
+    fence = [fenced(inside, label=label, most=most).text] if inside else []
     return ToolOutput(
-        text="\n".join((head, *fence, *said)),
+        text="\n".join((head, *fence, *notes(rests, cut=cut))),
         data={**(facts or {}), "total": total, "complete": not rests.warnings, "items": [dict(each.row) for each in kept]},
         evidence=tuple(each.evidence for each in kept if each.evidence is not None),
         warnings=tuple(visible(warning) for warning in rests.warnings),
@@ -92,13 +92,17 @@ def notes(rests: Rests, *, cut: bool) -> Iterable[str]:
     """Yield what a model must know of a result beside what is in it."""
     if cut:
         yield "There is more than is shown: narrow the question."
-    for warning in rests.warnings[:_MOST_WARNINGS]:
-        yield f"note: {visible(warning)[:_LONGEST_WARNING]}"
     for each in rests.freshness:
         if each.behind:
             yield f"note: {visible(display(each.repo_name))} has {each.behind:,} commits that are not indexed yet."
         if each.dirty:
             yield f"note: {visible(display(each.repo_name))} has changes that no commit has: they are not seen."
+
+
+def doubts(rests: Rests) -> Iterable[str]:
+    """Yield what could not be looked at, for inside of a fence: there are names in it that strangers chose."""
+    for warning in rests.warnings[:_MOST_WARNINGS]:
+        yield f"note: {warning[:_LONGEST_WARNING]}"
 
 
 def clipped(text: str, *, most: int) -> list[str]:

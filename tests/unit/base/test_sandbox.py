@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sandbox
-from appliance.base.confine import landlock
+from appliance.base.confine import landlock, watch
 from appliance.base.confine.order import Layer, Limits
 from appliance.base.sandbox import LAYERS, Outcome, Policy
 from appliance.errors import HostUnfit, InvalidInput, NotFound
@@ -277,6 +277,19 @@ def test_all_ends_with_the_process_that_asked(folder: Path, tmp_path: Path) -> N
         asking.kill()
     assert _until(lambda: not list(_mentioning(str(folder))))
     assert not (folder / "late").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_all_ends_with_the_watcher(number: signal.Signals, run: Run, folder: Path, use: frozenset[Layer]) -> None:
+    """Killed it cannot end what outlives the command: there the kernel does, where it gave namespaces."""
+    if number == signal.SIGKILL and "namespaces" not in use:
+        pytest.skip("without namespaces a watcher that is killed leaves what the command left behind")
+    killing = threading.Timer(0.5, lambda: os.kill(watch.children(os.getpid())[-1], number))
+    killing.start()
+    done = run("sh", "-c", "setsid sleep 60 & sleep 60", seconds=1.0)
+    killing.join()
+    assert done.ending == ("time" if number == signal.SIGTERM else "broken")
+    assert _until(lambda: not list(_mentioning(str(folder))))
 
 
 def _until(holds: Callable[[], bool]) -> bool:

@@ -44,6 +44,14 @@ def test_a_run_directory_that_others_may_read_is_told(tmp_path: Path) -> None:
     assert (found.state, found.remedy) == ("degraded", f"chmod go= {paths.run}")
 
 
+def test_the_sandbox_is_tried_and_its_layers_named(tmp_path: Path) -> None:
+    found = doctor.confined(DataPaths(tmp_path))
+    assert (
+        ("seccomp" in found.detail) if found.state == "ok" else ("Agents run no commands." in found.detail and found.remedy)
+    )
+    assert list((tmp_path / "scratch" / "commands").iterdir()) == []
+
+
 def test_a_sound_database_is_told_from_a_damaged_one(tmp_path: Path) -> None:
     paths = DataPaths(tmp_path)
     with closing(sqlite3.connect(paths.global_db)) as conn:
