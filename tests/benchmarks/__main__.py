@@ -19,6 +19,7 @@ from tests.benchmarks import (
     callers,
     cli_start,
     edit_speed,
+    framework_speed,
     graph_speed,
     idle,
     index_speed,
@@ -48,6 +49,7 @@ ALL: Mapping[str, Benchmark] = {
     "rivals": rivals.run,
     "bundle": bundle_speed.run,
     "operator": operator_speed.run,
+    "framework": framework_speed.run,
 }
 
 

@@ -96,6 +96,9 @@ TARGETS: Final[Mapping[str, Target]] = {
     "operator-commission": Target("what a commission costs besides its agent, of 2,000 in one turn", "operator", 1.0, "ms"),
     "operator-growth": Target("a commission of 2,000 in one turn beside one of 500", "operator", 1.3, "x"),
     "operator-snapshot": Target("a snapshot of 1,000 messages is written", "operator", 5.0, "ms"),
+    "graph-steps": Target("steps of a graph in memory, a second", "framework", 5_000, "", "higher"),
+    "graph-durable": Target("steps of a graph that are durable, a second", "framework", 500, "", "higher"),
+    "graph-import": Target("`from appliance.framework import StateGraph`", "framework", 0.5, "s"),
 }
 
 

