@@ -6,11 +6,12 @@ output. Every call is on record, refused ones too. Whatever is wrong comes back 
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from appliance.base.metrics import Metrics
+from appliance.contracts.safety import SafetyRule
 from appliance.contracts.tools import Grants, Json, ToolContext, ToolOutput, ToolSpec
 from appliance.errors import (
     ApplianceError,
@@ -29,6 +30,7 @@ from appliance.orchestrator.policy import judged, meet
 from appliance.orchestrator.services.audit import CallOutcome, ToolAudit
 from appliance.orchestrator.services.registry import Registered, ToolRegistry
 from appliance.orchestrator.services.running import OutputBounds, run_tool
+from appliance.orchestrator.services.safety import CallRule
 
 CALLS: Final = 60
 PARALLEL: Final = 4
@@ -203,7 +205,7 @@ class LocalToolService:
         _require_tool(found.spec, context.grants)
         checked = found.arguments.checked(arguments)
         self._require_repositories(checked, context.grants)
-        verdict = judged(self.registry.rules, found.spec.name, checked)
+        verdict = judged(self._rules(found.spec, context), found.spec.name, checked)
         if verdict.action == "block":
             raise Blocked(
                 f"{found.spec.name} is not allowed with these arguments: {verdict.reason or 'a safety rule blocks it'}",
@@ -258,6 +260,9 @@ class LocalToolService:
         except* Cancelled as stopped:
             raise Cancelled("The run was asked to stop.") from stopped
         return [*(task.result() for task in tasks), *await asyncio.to_thread(self._too_many, further, context)]
+
+    def _rules(self, spec: ToolSpec, context: ToolContext) -> Iterable[SafetyRule]:
+        return (CallRule(spec.effect, context.workspace), *self.registry.rules)
 
     def _too_many(self, further: Sequence[ToolCall], context: ToolContext) -> Sequence[ToolOutcome]:
         if not further:
