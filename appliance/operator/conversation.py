@@ -2,10 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from appliance.operator.agents import COORDINATOR, AgentRequest, AgentRunner, Coordinator
-from appliance.operator.desk import Desk
 from appliance.operator.errors import OperatorError
 from appliance.operator.events import Listener
 from appliance.operator.gate import Gate
@@ -15,11 +15,12 @@ from appliance.operator.plain import copied
 from appliance.operator.record import TurnRecord, TurnStatus
 from appliance.operator.runners import WorkStopped, answer, supervised
 from appliance.operator.schemas import tool_schemas
-from appliance.operator.tools import orchestration_tools
+from appliance.operator.tools import OrchestrationTool
 from appliance.operator.turn import Frame, Turn, current, entered
 from appliance.operator.work import Acting
 
 NO_RESPONSE = "(no response)"
+Tools = Callable[[], list[OrchestrationTool]]
 
 
 class Conversation:
@@ -54,8 +55,8 @@ class Conversation:
             raise RuntimeError("The coordinator has no runner: make the machine with Coordinator(runner=...).")
         return self.coordinator.runner
 
-    async def ask(self, text: str, turn: Turn, *, desk: Desk | None) -> str:
-        """Take one turn when those before it have ended, and return the reply. It has the tools of *desk*, if one is given.
+    async def ask(self, text: str, turn: Turn, *, tools: Tools) -> str:
+        """Take one turn when those before it have ended, and return the reply. *tools* makes those that it has.
 
         On an error, a time-out or a cancellation all that it began is settled, and the thread is as it was.
         """
@@ -68,7 +69,7 @@ class Conversation:
             mark = self.thread.mark()
             try:
                 with entered(frame), self._acting.as_agent(COORDINATOR):
-                    return await self._turn(asking, desk)
+                    return await self._turn(asking, tools)
             except BaseException as exc:
                 self._thread.reset(mark)
                 if isinstance(exc, Exception | asyncio.CancelledError):
@@ -78,12 +79,12 @@ class Conversation:
                 turn.open = False
                 listener.close()
 
-    async def _turn(self, asking: "_Asking", desk: Desk | None) -> str:
+    async def _turn(self, asking: "_Asking", tools: Tools) -> str:
         turn, thread, runner = asking.turn, self._thread, self.runner()
         self._keeping.turn(asking.record(), self.coordinator, thread)
         thread.user(asking.text)
         await asking.announce("start", detail="starting")
-        work = answer(runner, self._request(asking, desk), asking.listener.for_runner, timed=turn.limits.timed)
+        work = answer(runner, self._request(asking, tools()), asking.listener.for_runner, timed=turn.limits.timed)
         try:
             result = await supervised(work, within_s=turn.limits.turn_timeout_s, started=lambda _: None)
         except WorkStopped as exc:
@@ -108,8 +109,7 @@ class Conversation:
             self._keeping.turn(self.last_turn, self.coordinator, self._thread)
         await asking.announce("fail", detail=said, status="failed", duration_ms=self.last_turn.duration_ms)
 
-    def _request(self, asking: "_Asking", desk: Desk | None) -> AgentRequest:
-        tools = [] if desk is None else orchestration_tools(desk.of(asking.turn))
+    def _request(self, asking: "_Asking", tools: list[OrchestrationTool]) -> AgentRequest:
         coordinator = self.coordinator
         return AgentRequest(
             agent=COORDINATOR,

@@ -1,7 +1,7 @@
 """The desk: where calls of a model or a host arrive, and get a value to read whatever they ask."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from appliance.operator.board import Board, accepted
@@ -16,18 +16,13 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The desk of a *machine*, or of one *turn* of it. *by_hand* makes the turn of a call that belongs to none."""
+    """The desk of a *machine*. *by_hand* makes the turn of a call that belongs to none."""
 
     machine: object
     board: Board
     work: Work
     record: Callable[[ObjectiveSlot], None]
     by_hand: Callable[[], Turn]
-    turn: Turn | None = None
-
-    def of(self, turn: Turn) -> "Desk":
-        """Return the desk of *turn*."""
-        return replace(self, turn=turn)
 
     async def commission(
         self, agent: object, objective: object, checklist: object, agent_props: object, callback: StreamingCallback = None
@@ -69,21 +64,12 @@ class Desk:
             return refused.answer
 
     async def _in_turn(self, call: Callable[[Turn], Awaitable[Answer]]) -> Answer:
-        turn = self._turn_now()
+        """Make *call* in the turn around it; what a turn left behind still belongs to it when it is over, and is refused."""
+        frame = within(self.machine)
         try:
-            if turn is not None:
-                return await call(turn)
+            if frame is not None:
+                return await call(frame.turn)
             async with self.by_hand() as alone:
                 return await call(alone)
         except Refused as refused:
             return refused.answer
-
-    def _turn_now(self) -> Turn | None:
-        """Return the turn that a call belongs to: that of its tools, while it lasts, or the one around whoever calls.
-
-        What a turn left behind belongs to it also when it is over, and begins nothing.
-        """
-        if self.turn is not None and (self.turn.open or self.turn.failed):
-            return self.turn
-        frame = within(self.machine)
-        return None if frame is None else frame.turn

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections import deque
+from collections import OrderedDict
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +15,7 @@ class Gate:
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: OrderedDict[asyncio.Future[None], None] = OrderedDict()
         self._guard = threading.Lock()
 
     async def __aenter__(self) -> Self:
@@ -24,14 +24,13 @@ class Gate:
                 self._free -= 1
                 return self
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            self._waiting[turn] = None
         try:
             await turn
         except BaseException:
             with self._guard:
                 waits = turn in self._waiting
-                if waits:
-                    self._waiting.remove(turn)
+                self._waiting.pop(turn, None)
             if not waits:
                 self._leave()
             raise
@@ -43,7 +42,7 @@ class Gate:
     def _leave(self) -> None:
         with self._guard:
             while self._waiting:
-                turn = self._waiting.popleft()
+                turn, _ = self._waiting.popitem(last=False)
                 try:
                     turn.get_loop().call_soon_threadsafe(_let_in, turn)
                 except RuntimeError:  # that loop was closed, and nobody waits there

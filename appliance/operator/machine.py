@@ -116,7 +116,7 @@ class StateMachine:
         self._talk.runner()  # a machine that cannot answer says so at once, and not after the turns before
         callback = self._callback if streaming_callback is None else streaming_callback
         turn = Turn(self._limits, callback, asked=True)
-        return await self._talk.ask(text, turn, desk=self._desk if orchestration_tools else None)
+        return await self._talk.ask(text, turn, tools=self.orchestration_tools if orchestration_tools else list)
 
     def add_agent(self, spec: AgentSpec) -> AgentHandle:
         """Register a junior; raise `ValueError` for a name that is blank, ``"coordinator"``, or taken."""
@@ -135,8 +135,8 @@ class StateMachine:
         self._callback = callback
 
     def orchestration_tools(self) -> list[OrchestrationTool]:
-        """Return the six tools, for a runner that is driven by hand."""
-        return orchestration_tools(self._desk)
+        """Return the six tools. `run` gives them to the coordinator; a machine that overrides this gives it others."""
+        return orchestration_tools(self)
 
     async def commission(
         self,
@@ -164,11 +164,11 @@ class StateMachine:
 
     def accept(self, agent: str, index: int | str) -> Answer:
         """Accept a staged report and return it, or a dict with ``error``; it is the runner's to put it into the thread."""
-        return self._desk.accept(agent, index)
+        return self.accept_agent_result(agent, index)
 
     def accept_agent_result(self, agent: str, index: int | str) -> Answer:
         """Do as `accept`."""
-        return self.accept(agent, index)
+        return self._desk.accept(agent, index)
 
     def get_agent_message(self, agent: str, index: int | str) -> Answer:
         """Return the last report of an objective without accepting it, or a dict with ``error``."""

@@ -142,6 +142,17 @@ def within(machine: object) -> Frame | None:
 
 
 @contextmanager
+def belonging(machine: object, turn: Turn | None) -> Iterator[None]:
+    """Let what the block asks of *machine* belong to *turn* wherever it stands, while the turn lasts or if it failed."""
+    above, here = current(), within(machine)
+    if turn is None or not (turn.open or turn.failed) or (here is not None and here.turn is turn):
+        yield
+        return
+    with entered(Frame(machine, turn, 0 if above is None else above.depth, None, above)):
+        yield
+
+
+@contextmanager
 def entered(frame: Frame) -> Iterator[None]:
     """Let what the block calls find *frame*."""
     token = _FRAME.set(frame)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.operator import openai_tool_schema, tool_schemas
-from tests.support.operating import TOOLS, by_name, go, junior, machine
+from appliance.operator import AgentRequest, AgentResult, Coordinator, StateMachine, openai_tool_schema, tool_schemas
+from appliance.operator.tools import OrchestrationTool
+from tests.support.operating import TOOLS, Emit, Scripted, by_name, commissions, go, junior, machine
 
 NAMES = st.sampled_from(["agent", "objective", "checklist", "agent_props", "index", "message", "self", "args", "callback"])
 LEAVES = (
@@ -113,6 +114,37 @@ def test_the_tools_describe_themselves_with_their_types() -> None:
     }
     assert parameters["instruct_agent"]["properties"]["index"] == {"type": "integer"}
     assert [parameters[name]["required"] for name in ("list_agents", "list_objectives")] == [[], []]
+
+
+def test_a_machine_that_overrides_its_methods_or_tools_is_heard() -> None:
+    """Hosts check or log what models ask for where the machine is asked, and give the coordinator tools of their own."""
+
+    class Watched(StateMachine):
+        async def commission(self, agent: str, *rest: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever it is
+            asked.append(agent)
+            return await super().commission(agent, *rest, **more)
+
+        def accept_agent_result(self, agent: str, index: int | str) -> dict[str, Any]:
+            asked.append(f"{agent} {index}")
+            return super().accept_agent_result(agent, index)
+
+        def orchestration_tools(self) -> list[OrchestrationTool]:
+            return [*super().orchestration_tools(), clock]
+
+    async def clock() -> str:
+        return "noon"
+
+    def tools(request: AgentRequest, _emit: Emit) -> AgentResult:
+        seen.extend(schema["function"]["name"] for schema in request.metadata["tool_schemas"])
+        return AgentResult(content="x")
+
+    asked: list[str] = []
+    seen: list[str] = []
+    sm = Watched(Coordinator(runner=Scripted(commissions)), [junior()])
+    assert go(sm.run("q")) == "did: q"
+    sm.coordinator.runner = Scripted(tools)
+    go(sm.run("q"))
+    assert (asked, seen) == (["scout", "scout 1"], [*TOOLS, "clock"])
 
 
 def test_a_schema_that_is_changed_changes_no_other() -> None:
