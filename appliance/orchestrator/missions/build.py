@@ -12,6 +12,7 @@ from appliance.codeintel.store.generations import Generations
 from appliance.contracts.tools import Tool
 from appliance.errors import NotFound
 from appliance.ids import ProjectId
+from appliance.inference.catalog import Catalog
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.hands import Equipment, WorkingHands
@@ -40,6 +41,18 @@ class Parts:
     chat: ChatModel | None
     digest: Callable[[str], str]
     clock: Clock
+
+
+def digests(catalog: Catalog) -> Callable[[str], str]:
+    """Return what tells the digest of a catalogue model: of several files, all of them; "" for one that is not in it."""
+
+    def of(name: str) -> str:
+        try:
+            return " ".join(file.sha256 for file in catalog.get(name).file)
+        except NotFound:
+            return ""
+
+    return of
 
 
 def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clock: Clock) -> Desk:
