@@ -1,31 +1,66 @@
 """What the state-passed core needs of the runtime that it snapshots and changes."""
 
-from collections.abc import Awaitable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Awaitable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
 class Host(Protocol):
-    """A runtime: what a snapshot reads, and what transitions change.
+    """A runtime: what a snapshot reads, and what transitions change. Lists and mappings are changed where they stand.
 
     A host may also have ``state_version: int``, which grows with every change of its state, whoever makes it: then a stale
     snapshot is noticed whatever happened in between, and else by the batches applied and by comparing the state itself. A
     host may have ``add_messages(messages)`` for several at once, and `CommitsStaged`.
     """
 
-    messages: MutableSequence[object]
-    conversation_state: MutableMapping[str, object]
-    session_state: MutableMapping[str, object]
-    _capabilities: MutableMapping[str, object]
-    observed_files: Sequence[str]
-    session_id: str
-    conversation_stage: str
-    settings: object
-    model: str
-    provider_name: str
-    max_tokens: int
-    temperature: float
+    @property
+    def messages(self) -> Sequence[object]:
+        """The conversation, oldest first."""
+
+    @property
+    def conversation_state(self) -> Mapping[str, object]:
+        """The state of this conversation; written in place where it can be."""
+
+    @property
+    def session_state(self) -> Mapping[str, object]:
+        """The state of the session around it."""
+
+    @property
+    def _capabilities(self) -> Mapping[str, object]:
+        """What the host can do, and settings of it."""
+
+    @property
+    def observed_files(self) -> Sequence[str]:
+        """The files that were looked at."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's name."""
+
+    @property
+    def conversation_stage(self) -> str:
+        """How far the conversation is; ``complete`` at its end."""
+
+    @property
+    def settings(self) -> object:
+        """Whatever settings it has; a snapshot shows them without secrets."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    @property
+    def provider_name(self) -> str:
+        """Who serves the model."""
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens of an answer."""
+
+    @property
+    def temperature(self) -> float:
+        """How freely is sampled."""
 
     def add_message(self, message: object) -> None:
         """Append *message* to the conversation."""
