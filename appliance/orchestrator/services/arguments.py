@@ -27,10 +27,10 @@ class Arguments:
     """
 
     def __init__(self, schema: JsonSchema) -> None:
-        plain = cast("dict[str, object]", json.loads(canonical(cast("Mapping[str, Json]", schema))))
-        _require_local(plain, plain.get("$defs"))
-        if plain.get("type") != "object":
+        plain: object = json.loads(canonical(cast("Mapping[str, Json]", schema)))
+        if not isinstance(plain, dict) or plain.get("type") != "object":
             raise InvalidInput("The schema of a tool's arguments is not of an object.", remedy='Give it `"type": "object"`.')
+        _require_local(plain, plain.get("$defs"))
         try:
             Draft202012Validator.check_schema(plain)
         except SchemaError as exc:

@@ -45,13 +45,17 @@ ChatEventKind = Literal["tool_call", "tool_result", "tool_error", "awaiting_appr
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How a turn is made. *system* is for a conversation that has no system message yet; *steps* bound the calls."""
+    """How a turn is made. *system* is for a conversation that has no system message yet; *steps* bound the calls.
+
+    *notes* are read before the question, in this turn alone; the conversation does not keep them.
+    """
 
     system: str = SYSTEM
     steps: int = STEPS
     max_tokens: int = 512
     temperature: float = 0.0
     timeout_s: float = TIMEOUT_S  # of each completion
+    notes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +351,8 @@ class LocalChatService:
             system, asked = (each.content for each in closing(turn.text, turn.taken, skill=turn.system).messages)
         else:
             system, asked = turn.system, turn.text
+        if turn.options.notes:
+            asked = f"{turn.options.notes}\n\n{asked}"
         before = [each for each in turn.history if each.role != "system"]
         if turn.taken or any(each.role == "tool" for each in before):
             system = f"{system}\n{RULE}".lstrip()

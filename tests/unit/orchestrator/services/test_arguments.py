@@ -104,6 +104,8 @@ def test_a_refusal_shows_no_secret() -> None:
     "schema",
     [
         {},
+        [],
+        "text",
         {"type": "array"},
         {"type": "object", "properties": {"a": {"type": "text"}}},
         {"type": "object", "properties": {"a": {"$ref": "https://example.org/schema.json"}}},
@@ -114,9 +116,9 @@ def test_a_refusal_shows_no_secret() -> None:
         {"type": "object", "properties": {"a": {"default": object()}}},
     ],
 )
-def test_a_schema_that_is_none_or_looks_elsewhere_is_refused(schema: Mapping[str, object]) -> None:
+def test_a_schema_that_is_none_or_looks_elsewhere_is_refused(schema: object) -> None:
     with pytest.raises(InvalidInput):
-        Arguments(schema)
+        Arguments(schema)  # type: ignore[arg-type]
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:

@@ -87,6 +87,15 @@ def test_a_later_turn_is_told_what_was_said_and_found_before(path: Path) -> None
     assert any("main calls parse" in message.content for message in answering.messages)
 
 
+def test_notes_are_read_before_the_question_in_their_turn_alone(path: Path) -> None:
+    with staged(path, ScriptedModel()) as stage:
+        stage.say("A", options=ChatOptions(notes="Think of B."))
+        stage.say("C")
+        first, second = (" ".join(message.content for message in request.messages) for request in stage.model.requests)
+        assert ("Think of B.\n\nA" in first, "Think of B." in second) == (True, False)
+        assert ("user", "A") in stage.messages
+
+
 def test_half_a_sign_in_a_question_or_a_result_breaks_nothing(path: Path) -> None:
     model = ScriptedModel(scripted(choice("search", query="\ud800"), ANSWER, answer="\ud800"))
     with staged(path, model, ScriptedTool(parameters=SEARCH, output=ToolOutput("\ud800"))) as stage:
