@@ -30,6 +30,10 @@ from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
+from appliance.framework.plugin_context import Taken
+from appliance.framework.plugins import PluginLoader, PluginStatus
+from appliance.framework.toolset import built_in
+from appliance.framework.workflow_check import validate_workflow
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -90,6 +94,7 @@ class Services:
     chat: ChatModel | None
     turns: Turns  # at the chat model
     missions: Missions
+    plugins: tuple[PluginStatus, ...]
     access: Access
     health: Health
 
@@ -184,13 +189,12 @@ def build(loaded: Loaded) -> Services:
     for folder in (paths.root, paths.run):
         durable.make_directory(folder)
     connect = partial(sqlite.connect, paths.global_db, migrations=MIGRATIONS)
-    registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
-    with suppress(Conflict):  # it exists
-        registry.add_project(DEFAULT_PROJECT)
+    registry = _with_project(Registry(connect(), paths=paths, limits=settings.index, clock=clock))
     jobs, generations = JobQueue(connect(), clock=clock), Generations(registry, paths=paths, clock=clock)
     catalog = Catalog.load()
     engines = EnginePool(paths, catalog=catalog, settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
+    plugins = _plugins(settings, paths)
     parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
     return Services(
         settings=settings,
@@ -210,9 +214,17 @@ def build(loaded: Loaded) -> Services:
         chat=chat,
         turns=engines.turns,
         missions=missions_of(parts, jobs=jobs),
+        plugins=plugins,
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
-        health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths)),
+        health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths, plugins=plugins)),
     )
+
+
+def _with_project(registry: Registry) -> Registry:
+    """Return *registry*, which has the project that is meant unsaid."""
+    with suppress(Conflict):  # it exists
+        registry.add_project(DEFAULT_PROJECT)
+    return registry
 
 
 def missions_of(parts: Parts, *, jobs: JobQueue) -> Missions:
@@ -225,6 +237,13 @@ def missions_of(parts: Parts, *, jobs: JobQueue) -> Missions:
     )
 
 
+def _plugins(settings: Settings, paths: DataPaths) -> tuple[PluginStatus, ...]:
+    """Return how every plugin is, having loaded those that the settings enable."""
+    taken = Taken(tools=frozenset(built_in()))
+    loader = PluginLoader(validate_workflow, paths.scratch, taken=taken, folder=settings.plugins.folder)
+    return loader.load(settings.plugins.enabled).statuses
+
+
 def _digest(catalog: Catalog, model: str) -> str:
     """Return the digests of the files of *model*, "" for one that the catalogue does not know."""
     try:
@@ -233,13 +252,16 @@ def _digest(catalog: Catalog, model: str) -> str:
         return ""
 
 
-def probes(*, jobs: JobQueue, registry: Registry, engines: Engines, paths: DataPaths) -> tuple[Probe, ...]:
+def probes(
+    *, jobs: JobQueue, registry: Registry, engines: Engines, paths: DataPaths, plugins: tuple[PluginStatus, ...] = ()
+) -> tuple[Probe, ...]:
     """Return what is asked for the appliance's health; the supervisor of *paths* knows why a program is not well."""
     supervisor = Supervisor(RunFiles(paths))
     clock = SystemClock()
     worker = WorkerProbe(jobs, clock=clock, since=clock.monotonic())
     programs = (worker, EngineProbe(engines, role="chat"), EngineProbe(engines, role="embed"))
-    return (StoreProbe(registry), *(Supervised(program, supervisor=supervisor) for program in programs))
+    others = (PluginProbe(plugins),) if any(plugin.state != "off" for plugin in plugins) else ()
+    return (StoreProbe(registry), *(Supervised(program, supervisor=supervisor) for program in programs), *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +298,23 @@ class WorkerProbe:
         if seconds > _SILENCE_S:
             return Verdict("failed", f"No worker was seen for {seconds:.0f} s: jobs wait.", "`skellig up` starts it again.")
         return Verdict("ok")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginProbe:
+    """Whether every plugin that is enabled was loaded."""
+
+    plugins: tuple[PluginStatus, ...]
+    name: str = "plugins"
+    vital: bool = False
+
+    async def check(self) -> Verdict:
+        """Return which plugins failed, and why."""
+        failed = [status for status in self.plugins if status.state == "failed"]
+        if not failed:
+            return Verdict("ok", ", ".join(status.name for status in self.plugins if status.state == "loaded"))
+        said = " ".join(f"{status.name}: {status.reason}" for status in failed)
+        return Verdict("degraded", said, next((status.remedy for status in failed if status.remedy), ""))
 
 
 @dataclass(frozen=True, slots=True)

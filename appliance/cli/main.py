@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "ask": "Ask about the indexed code: evidence first, then the model's reading.",
     "mission": "Have a goal worked on by agents, step by step on record, and watch, stop and check that.",
     "workflow": "Check the file of a workflow, and draw it.",
+    "plugin": "Say which plugins there are, and how each is.",
     "mcp": "Serve the tools to an editor or agent that speaks the Model Context Protocol.",
 }
 """The commands that people use: the module of the same name in `appliance.cli` has the attribute ``command``."""

@@ -16,6 +16,7 @@ from appliance.api.v1.login import LoginController
 from appliance.api.v1.maps import MapController
 from appliance.api.v1.metrics import metrics
 from appliance.api.v1.missions import MissionController
+from appliance.api.v1.plugins import PluginController
 from appliance.api.v1.projects import ProjectController
 from appliance.api.v1.repos import RepoController
 from appliance.api.v1.search import SearchController
@@ -41,5 +42,6 @@ def routes() -> list[ControllerRouterHandler]:
         AskController,
         MissionController,
         ApprovalController,
+        PluginController,
     ]
     return [Router(PREFIX, route_handlers=controllers, guards=[named_right]), metrics]

@@ -18,17 +18,17 @@ LOCKS: Final = frozenset({".lock"})
 
 WORKFLOW: Final = """\
 name: explain-word
-description: Look a word up, and go on only if the glossary has it.
+description: Look a word up, and say what it means.
 entry: look
+state:
+  word: text
+  meaning: text
 nodes:
   look:
-    type: agent
+    kind: agent
     agent: lexicographer
     task: "Explain the word ${word}."
     output: meaning
-    next: done
-  done:
-    type: end
 """
 
 

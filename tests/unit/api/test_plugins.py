@@ -1,0 +1,72 @@
+"""Plugins at the doors: how each is, at the API, on the command line's and the console's status."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.api.v1.plugins import PluginOut
+from appliance.cli.plugin import Plugin
+from appliance.services import Services
+from tests.support.appliance import Client, make_services, serving
+from tests.support.plugins import install, install_example
+from tests.unit.framework.conftest import clean_path
+from tests.unit.console.test_pages import logged_in
+
+
+__all__ = ["clean_path"]  # used by pytest: what a plugin was imported from goes with the test
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Install the example, one that cannot be loaded, and one that nobody enabled."""
+    folder = install_example(tmp_path / "plugins")
+    install(folder, "broken", "raise RuntimeError('no licence <b>here</b>')")
+    install(folder, "idle", "raise RuntimeError('never')")
+    return folder
+
+
+@pytest.fixture
+def services(tmp_path: Path, folder: Path) -> Iterator[Services]:
+    extra = {"SKELLIG_PLUGINS__FOLDER": str(folder), "SKELLIG_PLUGINS__ENABLED": "glossary,broken"}
+    with closing(make_services(tmp_path / "data", extra=extra)) as services:
+        yield services
+
+
+@pytest.fixture
+def client(services: Services) -> Iterator[Client]:
+    with serving(services) as client:
+        yield client
+
+
+def test_every_plugin_is_listed_with_its_state_what_it_added_and_why_it_failed(client: Client) -> None:
+    broken, glossary, idle = client.get("/api/v1/plugins").json()
+    assert (broken["name"], broken["state"]) == ("broken", "failed")
+    assert "no licence" in broken["reason"]
+    assert (glossary["name"], glossary["state"], glossary["version"]) == ("glossary", "loaded", "1.2.0")
+    assert (glossary["tools"], glossary["agents"], glossary["workflows"], glossary["safety_rules"]) == (
+        ["glossary"], ["lexicographer"], ["explain-word"], ["no-lock-files"],
+    )  # fmt: skip
+    assert (idle["name"], idle["state"], idle["reason"]) == ("idle", "off", "")
+
+
+def test_one_that_fails_is_shown_and_stops_nothing(client: Client, services: Services) -> None:
+    health = client.get("/api/v1/health").json()
+    part = next(part for part in health["parts"] if part["name"] == "plugins")
+    assert (part["state"], health["state"] == "failed") == ("degraded", False)
+    assert "broken: " in part["detail"]
+    with logged_in(services) as browser:
+        page = browser.get("/status").text
+    assert "plugins: broken: " in page
+    assert "<b>here</b>" not in page
+
+
+def test_without_a_plugin_nothing_is_said_of_them(tmp_path: Path) -> None:
+    with closing(make_services(tmp_path)) as services, serving(services) as client:
+        assert client.get("/api/v1/plugins").json() == []
+        assert "plugins" not in [part["name"] for part in client.get("/api/v1/health").json()["parts"]]
+
+
+def test_every_field_that_the_command_line_reads_is_written() -> None:
+    assert not set(Plugin.__struct_fields__) - set(PluginOut.model_fields)
