@@ -11,9 +11,8 @@ from appliance.cli.plugin import Plugin
 from appliance.services import Services
 from tests.support.appliance import Client, make_services, serving
 from tests.support.plugins import install, install_example
-from tests.unit.framework.conftest import clean_path
 from tests.unit.console.test_pages import logged_in
-
+from tests.unit.framework.conftest import clean_path
 
 __all__ = ["clean_path"]  # used by pytest: what a plugin was imported from goes with the test
 
