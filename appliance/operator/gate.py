@@ -6,6 +6,8 @@ from collections import OrderedDict
 from types import TracebackType
 from typing import Self
 
+Call = asyncio.Future[None]
+
 
 class Gate:
     """``async with gate`` waits for one of its places.
@@ -15,7 +17,8 @@ class Gate:
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: OrderedDict[asyncio.Future[None], None] = OrderedDict()
+        self._waiting: OrderedDict[Call, None] = OrderedDict()
+        self._called: set[Call] = set()  # who has a place that they have not taken yet
         self._guard = threading.Lock()
 
     async def __aenter__(self) -> Self:
@@ -23,34 +26,39 @@ class Gate:
             if self._free and not self._waiting:
                 self._free -= 1
                 return self
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting[turn] = None
+            call = asyncio.get_running_loop().create_future()
+            self._waiting[call] = None
         try:
-            await turn
+            await call
         except BaseException:
-            with self._guard:
-                waits = turn in self._waiting
-                self._waiting.pop(turn, None)
-            if not waits:
-                self._leave()
+            self._give_up(call)
             raise
+        self._called.discard(call)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
         with self._guard:
-            while self._waiting:
-                turn, _ = self._waiting.popitem(last=False)
-                try:
-                    turn.get_loop().call_soon_threadsafe(_let_in, turn)
-                except RuntimeError:  # that loop was closed, and nobody waits there
-                    continue
-                return
-            self._free += 1
+            self._pass_on()
+
+    def _give_up(self, call: Call) -> None:
+        with self._guard:
+            self._waiting.pop(call, None)
+            if call in self._called:
+                self._called.discard(call)
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            call, _ = self._waiting.popitem(last=False)
+            try:
+                call.get_loop().call_soon_threadsafe(_come, call)
+            except RuntimeError:  # that loop was closed, and nobody waits there
+                continue
+            self._called.add(call)
+            return
+        self._free += 1
 
 
-def _let_in(turn: "asyncio.Future[None]") -> None:
-    if not turn.done():
-        turn.set_result(None)
+def _come(call: Call) -> None:
+    if not call.done():
+        call.set_result(None)

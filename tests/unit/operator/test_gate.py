@@ -1,7 +1,8 @@
 """Claims about the gate: as many as may, in order, and no place is ever lost."""
 
 import asyncio
-import threading
+from collections.abc import Coroutine
+from typing import Any
 
 from appliance.operator.gate import Gate
 from tests.support.operating import go, until
@@ -47,21 +48,28 @@ def test_one_that_is_cancelled_as_its_turn_comes_passes_it_on() -> None:
     go(asyncio.wait_for(scenario(), 10))
 
 
-def test_a_loop_that_was_closed_while_it_waited_keeps_no_place() -> None:
-    gate = Gate(1)
+def test_whoever_waits_in_a_loop_that_was_closed_neither_keeps_a_place_nor_gives_one() -> None:
+    def waits_and_is_closed(gate: Gate) -> None:
+        loop = asyncio.new_event_loop()
+        waiting = held(gate, asyncio.Event(), [], 1)
+        loop.run_until_complete(begins(waiting))
+        loop.close()
+        abandoned.append(waiting)
 
-    async def gives_up() -> None:
-        asyncio.create_task(held(gate, asyncio.Event(), [], 1))  # noqa: RUF006 - it ends with its loop
-        await asyncio.sleep(0)
+    async def begins(waiting: Coroutine[Any, Any, None]) -> None:
+        waiting.send(None)
 
-    async def holds() -> None:
+    async def scenario() -> None:
+        gate, let_go, order = Gate(1), asyncio.Event(), list[int]()
         async with gate:
-            thread = threading.Thread(target=go, args=(gives_up(),))
-            thread.start()
-            await asyncio.to_thread(thread.join)
-        async with gate:
-            passed.append(True)
+            await asyncio.to_thread(waits_and_is_closed, gate)
+        abandoned[0].close()
+        tasks = [asyncio.create_task(held(gate, let_go, order, number)) for number in range(2)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert order == [0]
+        let_go.set()
+        await asyncio.gather(*tasks)
 
-    passed: list[bool] = []
-    go(asyncio.wait_for(holds(), 10))
-    assert passed
+    abandoned: list[Coroutine[Any, Any, None]] = []
+    go(asyncio.wait_for(scenario(), 10))
