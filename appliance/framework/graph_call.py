@@ -77,9 +77,12 @@ async def _in_thread(work: Work, state: object) -> object:
             ended.set_exception(error) if error is not None else ended.set_result(value)
 
     def run() -> None:
-        value, error = None, None
+        value: object = None
+        error: BaseException | None = None
         try:
             value = context.run(work, state)
+        except StopIteration as exc:  # no future takes one
+            error = RuntimeError(f"it raised StopIteration: {exc}")
         except BaseException as exc:  # noqa: BLE001 - it is raised again where it is awaited
             error = exc
         with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile

@@ -1,7 +1,6 @@
 """A compiled graph: run it, watch it, resume it, look back, go on from where it once stood."""
 
 import asyncio
-import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -204,8 +203,9 @@ async def _streamed(start: Callable[[Tell], Awaitable[GraphResult[S]]]) -> Async
         await run
     finally:
         run.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({run})
+        await asyncio.wait({run})
+        if not run.cancelled():
+            run.exception()  # it was told by the last event, or nobody listens
 
 
 def _typed(result: GraphResult[object]) -> GraphResult[S]:

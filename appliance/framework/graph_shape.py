@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -104,19 +105,22 @@ def _leads(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Mapping[st
 
 
 def _chooses(names: Sequence[str], branchings: Sequence[Branching]) -> Mapping[str, tuple[Branching, ...]]:
-    return {name: tuple(each for each in branchings if each.source == name) for name in (START, *names)}
+    chooses: dict[str, list[Branching]] = {name: [] for name in (START, *names)}
+    for each in branchings:
+        chooses[each.source].append(each)
+    return {name: tuple(several) for name, several in chooses.items()}
 
 
 def _bad_names(names: Sequence[str]) -> Iterable[Fault]:
     if not names:
         yield Fault("it has no node")
-    for name in dict.fromkeys(names):
+    for name, count in Counter(names).items():
         if name in (START, END):
             yield Fault(f"{name!r} is a name of its own and no node can have it", name)
         if not isinstance(name, str) or not name.strip():
             yield Fault(f"{name!r} is no name of a node")
-        if names.count(name) > 1:
-            yield Fault(f"there are {names.count(name)} nodes called {name!r}", name)
+        if count > 1:
+            yield Fault(f"there are {count} nodes called {name!r}", name)
 
 
 def _unknown(names: Sequence[str], edges: Sequence[tuple[str, str]], branchings: Sequence[Branching]) -> Iterable[Fault]:

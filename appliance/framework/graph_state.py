@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, NotRequired, Required, cast
@@ -12,14 +13,16 @@ from pydantic_core import PydanticSerializationError
 if typing.TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-from appliance.errors import Conflict, InvalidInput
+from appliance.errors import Conflict, InvalidInput, StepFailed
 
 Values = dict[str, object]
 Merger = typing.Callable[[object, object], object]
 
 _ATOMS: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _ARBITRARY: Final = ConfigDict(arbitrary_types_allowed=True)
-_DEEP: Final = "It nests too deep, or contains itself: give plain values."
+_DEEPEST: Final = 200  # lists and mappings within each other
+_DEEP: Final = f"Give plain values that nest no deeper than {_DEEPEST} and do not contain themselves."
+_NO_NAME: Final = re.compile(r"(?:\w+\.)+(?=\w)| at 0x[0-9a-f]+")  # modules and addresses
 
 
 class StateSchema:
@@ -42,8 +45,8 @@ class StateSchema:
 
     @property
     def described(self) -> Mapping[str, str]:
-        """The keys with their types, as text."""
-        return {key: str(hint) for key, hint in self._hints.items()}
+        """The keys with their types, as text that is the same in every process, whatever its main module is."""
+        return {key: _NO_NAME.sub("", str(hint)) for key, hint in self._hints.items()}
 
     def begin(self, given: object) -> Values:
         """Return the state that a run starts with; raise `InvalidInput` where *given* is none of the schema."""
@@ -128,24 +131,28 @@ class StateSchema:
                 raise InvalidInput(
                     f"{what} has for the key {key!r} {_a(value)}, which is no {self._type(key)}: {_said(exc)}.", key=key
                 ) from exc
-            except (RecursionError, TypeError) as exc:
+            except Exception as exc:  # whatever a class of the author's does when it is copied or checked
                 raise InvalidInput(f"{what} has for the key {key!r} a value that cannot be copied.", remedy=_DEEP) from exc
         return checked
 
     def _instance(self, values: Mapping[str, object], what: str) -> object:
         try:
             if issubclass(self._made, BaseModel):
-                return self._made.model_validate(dict(values), strict=True)
+                return self._made.model_validate(dict(values), strict=True, by_alias=False, by_name=True)
             return self._made(**values)
         except ValidationError as exc:
             raise InvalidInput(f"{what} is no {self.name}: {_said(exc)}.") from exc
-        except (TypeError, ValueError) as exc:
-            raise InvalidInput(f"{what} makes no {self.name}: {exc}.") from exc
+        except Exception as exc:  # whatever the author's class does when it is made
+            raise InvalidInput(f"{what} makes no {self.name}: {type(exc).__name__}: {exc}.") from exc
 
     def _merge(self, key: str, state: Mapping[str, object], value: object, merger: Merger) -> object:
         if key not in state:
             return value
-        return self._checked({key: merger(copied(state[key]), value)}, "What the merger made")[key]
+        try:
+            merged = merger(copied(state[key]), value)
+        except Exception as exc:  # the merger is the author's
+            raise StepFailed(f"The merger of the key {key!r} raised {type(exc).__name__}: {exc}") from exc
+        return self._checked({key: merged}, "What the merger made")[key]
 
     def _json(self, key: str, value: object) -> object:
         try:
@@ -168,15 +175,17 @@ class StateSchema:
         return "" if self._kind == "open" else f"{self.name} has {', '.join(map(repr, self._types)) or 'no keys'}."
 
 
-def copied(value: object) -> object:
-    """Return a deep copy of *value*."""
+def copied(value: object, *, depth: int = 0) -> object:
+    """Return a deep copy of *value*; raise `RecursionError` where it nests too deep."""
     kind = type(value)
     if kind in _ATOMS:
         return value
+    if depth > _DEEPEST:
+        raise RecursionError
     if kind is dict:
-        return {key: copied(each) for key, each in cast("dict[object, object]", value).items()}
+        return {key: copied(each, depth=depth + 1) for key, each in cast("dict[object, object]", value).items()}
     if kind is list:
-        return [copied(each) for each in cast("list[object]", value)]
+        return [copied(each, depth=depth + 1) for each in cast("list[object]", value)]
     return copy.deepcopy(value)
 
 
@@ -186,7 +195,7 @@ def same(one: object, other: object) -> bool:
         return True
     try:
         return type(one) is type(other) and bool(one == other)
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # noqa: BLE001 - as it says
         return False
 
 

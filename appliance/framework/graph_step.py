@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from typing import Final
 
-from appliance.errors import InvalidInput
+from appliance.errors import InvalidInput, LimitExceeded
 from appliance.framework.checkpoint import Due, inner_thread
 from appliance.framework.graph_call import call, settle
 from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphResult
@@ -12,6 +14,8 @@ from appliance.framework.graph_keep import Keeper, Position
 from appliance.framework.graph_plan import Plan, Subgraph
 from appliance.framework.graph_shape import END, Branching, Send
 from appliance.framework.graph_state import Values, copied, differs
+
+MOST_BRANCHES: Final = 10_000  # of one condition
 
 Tell = Callable[[GraphEvent[object]], None]
 
@@ -82,8 +86,10 @@ class Step:
         """Return which of *due* run now and which wait: a join waits for branches that can still lead to it."""
         if len(due) == 1:
             return list(due), []
-        now = [each for each in due if not any(self._waits_for(each, other) for other in due)]
-        return (now, [each for each in due if each not in now]) if now else (list(due), [])
+        waits = [each.given is None and any(self._waits_for(each, other) for other in due) for each in due]
+        if all(waits):  # each for another: all run, as if none did
+            return list(due), []
+        return list(compress(due, [not each for each in waits])), list(compress(due, waits))
 
     async def run(self, now: Sequence[Due], position: Position) -> list[tuple[str, Values]]:
         """Return who wrote what. Raise what the first node that failed raised, once the others are ended, or `Waits`."""
@@ -123,6 +129,8 @@ class Step:
         timeout = self.plan.limits.node_timeout
         chosen = await call(branching.choose, self.plan.schema.shown(state), who=who, timeout_s=timeout, aside=False)
         several = chosen if isinstance(chosen, list | tuple) else [chosen]
+        if len(several) > MOST_BRANCHES:
+            raise LimitExceeded(f"{who} gave {len(several):,} branches, of {MOST_BRANCHES:,} at most.", limit=MOST_BRANCHES)
         return [
             self._sent(each, branching, state) if isinstance(each, Send) else _found(each, branching) for each in several
         ]
@@ -137,7 +145,7 @@ class Step:
         return Due(send.node, self.plan.schema.update(send.state, given=state, who=who), send.join_at)
 
     def _waits_for(self, due: Due, other: Due) -> bool:
-        if due is other or due.given is not None:
+        if due is other:
             return False
         if other.join_at is not None:
             return other.join_at != due.node and self.plan.shape.waits_for(due.node, other.join_at)

@@ -77,10 +77,15 @@ def _tool(node: ToolNode, doors: Doors, run: str) -> Work:
 
 
 def _compute(node: ComputeNode, doors: Doors) -> Work:
-    async def work(state: State) -> Mapping[str, object]:
-        found = doors.functions[node.function](_mapping(node.arguments, state))
-        value = await found if isawaitable(found) else found
+    def put(value: object) -> Mapping[str, object]:
         return {} if node.output is None else {node.output: value}
+
+    async def later(value: Awaitable[Json]) -> Mapping[str, object]:
+        return put(await value)
+
+    def work(state: State) -> Mapping[str, object] | Awaitable[Mapping[str, object]]:
+        value = doors.functions[node.function](_mapping(node.arguments, state))
+        return later(value) if isawaitable(value) else put(value)
 
     return work
 

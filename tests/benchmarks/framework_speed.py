@@ -1,4 +1,4 @@
-"""How many steps a second a graph takes, in memory and durable, and what its import costs, beside langgraph in the same run."""
+"""How many steps a second a graph takes, in memory and durable, and what its import costs, beside langgraph."""
 
 import asyncio
 import json

@@ -6,15 +6,24 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, NotRequired, TypedDict
+
+from pydantic import AfterValidator, BaseModel
 
 from appliance.framework import CompiledGraph, SqliteCheckpointer, StateGraph
 
 NODES = ("first", "quick", "slow", "inner", "last")
 
 
+class Place(BaseModel):
+    """A type of this module's own, which is another module when it is run and when it is imported."""
+
+    path: str
+
+
 class Trail(TypedDict):
     ran: list[str]
+    where: NotRequired[Annotated[Place, AfterValidator(lambda place: place)]]
 
 
 def graph(folder: Path, checkpointer: SqliteCheckpointer) -> CompiledGraph[Trail]:
@@ -44,7 +53,7 @@ def graph(folder: Path, checkpointer: SqliteCheckpointer) -> CompiledGraph[Trail
 
 async def _main(folder: Path, thread: str) -> None:
     async with SqliteCheckpointer(folder / "threads.db") as checkpointer:
-        await graph(folder, checkpointer).invoke({"ran": []}, thread_id=thread)
+        await graph(folder, checkpointer).invoke({"ran": [], "where": Place(path="a.py")}, thread_id=thread)
 
 
 if __name__ == "__main__":

@@ -185,9 +185,12 @@ def test_a_process_that_is_killed_is_gone_on_with_after_its_last_finished_nodes(
             graph = killed_graph.graph(tmp_path, kept)
             found = await graph.get_state("t")
             assert found is not None
-            assert (found.status, found.state) == ("running", {"ran": ["first"]})
+            assert (found.status, found.state["ran"]) == ("running", ["first"])
             result = await graph.resume("t")
-            assert result.require() == {"ran": ["first", "quick", "slow", "inner.first", "inner.slow", "last"]}
+            assert result.require() == {
+                "ran": ["first", "quick", "slow", "inner.first", "inner.slow", "last"],
+                "where": killed_graph.Place(path="a.py"),
+            }
 
     asyncio.run(resumed())
     assert sorted(log(tmp_path)[5:]) == ["inner.slow", "last", "slow"]

@@ -3,11 +3,12 @@
 import asyncio
 import operator
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from appliance.errors import Conflict, InvalidInput
+from appliance.errors import Conflict, InvalidInput, LimitExceeded
 from appliance.framework import END, START, GraphResult, Send, StateGraph
 from tests.support.state_graphs import Counted, begun, failed, more, nothing, says
 
@@ -125,6 +126,15 @@ def test_sends_that_write_one_key_without_a_merger_are_told_apart() -> None:
     result = asyncio.run(graph.compile().invoke({}))
     assert isinstance(result.failure, Conflict)
     assert "'read' (branch 1) and the node 'read' (branch 2) both wrote the key 'found'" in str(result.error)
+
+
+def test_a_thousand_sends_cost_a_thousand_times_one_and_no_more() -> None:
+    graph = StateGraph(Counted).add_state_merger("n", operator.add).add_node("one", more).set_finish_point("one")
+    graph.add_conditional_edge(START, lambda state: [Send("one", {"n": 1})] * state["n"], ["one"])
+    before = time.process_time()
+    assert asyncio.run(graph.compile().invoke(begun(1_000))).require()["n"] == 1_000 + 2_000
+    assert time.process_time() - before < 3.0
+    failed(asyncio.run(graph.compile().invoke(begun(10_001))), LimitExceeded, "10,001 branches, of 10,000 at most")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,21 @@ def test_what_a_node_raises_is_told_with_its_name_and_kept_as_the_cause() -> Non
     assert result.failure.__cause__ is boom
 
 
+def test_what_no_future_takes_fails_the_node_too() -> None:
+    """In a thread StopIteration has no way back, and the run would wait for ever."""
+    graph = StateGraph(Counted)
+    for name in "ab":
+        graph.add_node(name, lambda _: next(iter(()))).set_entry_point(name).set_finish_point(name)
+    failed(asyncio.run(graph.compile(timeout=30.0).invoke(begun())), StepFailed, "'a' raised RuntimeError", "StopIteration")
+
+
+def test_a_merger_that_raises_fails_the_step() -> None:
+    graph = StateGraph(Counted).add_state_merger("note", lambda old, new: old[new])
+    graph.add_node("a", lambda _: {"note": "x"}).set_entry_point("a").set_finish_point("a")
+    result = asyncio.run(graph.compile().invoke({"n": 0, "seen": [], "note": "y"}))
+    failed(result, StepFailed, "The merger of the key 'note' raised TypeError")
+
+
 def test_a_failing_branch_ends_the_others() -> None:
     ended: list[str] = []
 

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import threading
+import time
 from collections.abc import Mapping
 from typing import TypedDict
 
@@ -10,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from appliance.errors import InvalidInput
-from appliance.framework import END, START, StateGraph
+from appliance.framework import END, START, MemoryCheckpointer, StateGraph
 from tests.support.state_graphs import Counted, begun, failed, more, nothing
 
 
@@ -147,6 +148,67 @@ def test_a_models_own_rules_hold_at_every_write() -> None:
     result = asyncio.run(graph.compile().invoke(Bounded(x=1)))
     assert (result.success, result.state) == (False, Bounded(x=3))
     assert "less than or equal to 3" in (result.error or "")
+
+
+@dataclasses.dataclass
+class Picky:
+    x: int
+
+    def __post_init__(self) -> None:
+        if self.x > 1:
+            raise KeyError("too many")
+
+
+class Shy:
+    def __deepcopy__(self, memo: object) -> "Shy":
+        raise RuntimeError("no copies")
+
+
+def test_whatever_a_class_of_the_authors_raises_is_told_as_a_refusal() -> None:
+    graph = StateGraph(Picky).add_node("more", lambda state: {"x": state.x + 1}).set_entry_point("more")
+    made = graph.add_conditional_edge("more", lambda _: True, {True: "more", False: END}).compile()
+    result = asyncio.run(made.invoke(Picky(0)))
+    assert (result.state, isinstance(result.failure, InvalidInput)) == (Picky(1), True)
+    assert "makes no Picky: KeyError: 'too many'" in str(result.error)
+    shy = StateGraph(dict).add_node("one", lambda _: {"shy": Shy()}).set_entry_point("one").set_finish_point("one")
+    assert "key 'shy' a value that cannot be copied" in str(asyncio.run(shy.compile().invoke({})).error)
+
+
+def test_values_nest_two_hundred_deep_and_no_deeper() -> None:
+    def nested(depth: int) -> list[object]:
+        made: list[object] = []
+        for _ in range(depth):
+            made = [made]
+        return made
+
+    graph = StateGraph(dict).add_node("one", lambda state: {"v": [state["v"]]}).set_entry_point("one")
+    made = graph.set_finish_point("one").compile(MemoryCheckpointer())
+    assert asyncio.run(made.invoke({"v": nested(199)})).require() == {"v": nested(200)}
+    assert "no deeper than 200" in str(asyncio.run(made.invoke({"v": nested(200)})).error)
+
+
+def test_five_thousand_steps_take_less_than_a_second_of_the_processor() -> None:
+    graph = StateGraph(Counted).add_node("a", more).set_entry_point("a")
+    graph.add_conditional_edge("a", lambda state: state["n"] < 2_500, {True: "a", False: END})
+    before = time.process_time()
+    assert asyncio.run(graph.compile(max_iterations=2_500, recursion_limit=2_500).invoke(begun())).success
+    assert time.process_time() - before < 0.5
+
+
+def test_a_compiled_graph_is_drawn() -> None:
+    graph = StateGraph(Counted).add_node("a", more).add_node('b"]', nothing).set_entry_point("a").add_edge("a", 'b"]')
+    chart = graph.add_conditional_edge('b"]', lambda _: True, {True: "a", False: END}).compile().render()
+    assert chart.splitlines() == [
+        "flowchart TD",
+        '    n0(("start"))',
+        '    n1["a"]',
+        '    n2["b#34;#93;"]',
+        '    n3(("end"))',
+        "    n0 --> n1",
+        "    n1 --> n2",
+        '    n2 -->|"True"| n1',
+        '    n2 -->|"False"| n3',
+    ]
 
 
 def test_a_type_that_is_no_schema_is_refused() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import operator
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -258,6 +259,16 @@ nodes:
         own = "" if where else ", timeout_s: 0.05"
         text = f"name: d\nentry: a\n{where}nodes:\n  a: {{kind: compute, function: wait{own}}}\n"
         assert type(ran(text, {}, slow).failure) is DeadlineExceeded
+
+
+def test_a_function_that_blocks_is_given_up_after_its_time_and_holds_nobody_up() -> None:
+    text = "name: d\nentry: a\nnodes:\n  a: {kind: compute, function: block, timeout_s: 0.05}\n"
+    blocking = Scripted(functions={"block": lambda _: threading.Event().wait(20)})
+    assert type(ran(text, {}, blocking).failure) is DeadlineExceeded
+    gate = threading.Barrier(2)
+    text = "name: d\nentry: p\nnodes:\n  p: {kind: parallel, branches: [a, b]}\n"
+    text += "".join(f"  {name}: {{kind: compute, function: meet}}\n" for name in "ab")
+    assert ran(text, {}, Scripted(functions={"meet": lambda _: gate.wait(timeout=30)})).success
 
 
 ASK = """
