@@ -26,7 +26,7 @@ def built_in() -> Catalogue:
     """Return the tools that are there without a plugin, by name."""
     # What reads code loads half the appliance: it waits until somebody asks for a tool.
     module = importlib.import_module("appliance.orchestrator.tools.builtin")
-    specs: Catalogue = {tool.spec.name: tool.spec for tool in module.builtin_tools(None)}
+    specs: Catalogue = {spec.name: spec for spec in module.builtin_specs()}
     return specs
 
 

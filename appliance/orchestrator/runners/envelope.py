@@ -13,7 +13,7 @@ from appliance.contracts.tools import Json, ToolSpec
 from appliance.errors import InvalidInput, LimitExceeded
 
 ANSWER: Final = "answer"
-MOST_TOOLS: Final = 16
+MOST_TOOLS: Final = 20
 MOST_TOKENS: Final = 1_500  # of everything that stands before the task: instructions, tools, examples, and the schema
 _STRING: Final = 200
 _ITEMS: Final = 8

@@ -21,15 +21,13 @@ Property = Mapping[str, object]
 def schema(required: Sequence[str] = (), **properties: Property) -> JsonSchema:
     """Return the schema of an object of *properties*, what it needs first."""
     ordered = dict(sorted(properties.items(), key=lambda item: item[0] not in required))
-    return {"type": "object", "properties": ordered, "required": list(required), "additionalProperties": False}
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": ordered, **needed, "additionalProperties": False}
 
 
-def text(most: int, description: str = "", *, least: int = 0) -> Property:
+def text(most: int, description: str = "") -> Property:
     """Return the schema of a text of at most *most* characters."""
-    bounds: dict[str, object] = {"type": "string", "maxLength": most}
-    if least:
-        bounds["minLength"] = least
-    return bounds | ({"description": description} if description else {})
+    return {"type": "string", "maxLength": most} | ({"description": description} if description else {})
 
 
 def number(least: int, most: int, description: str = "") -> Property:
@@ -40,14 +38,15 @@ def number(least: int, most: int, description: str = "") -> Property:
 def words(most: int, longest: int, description: str = "") -> Property:
     """Return the schema of a list of texts."""
     items = {"type": "string", "maxLength": longest}
-    return {"type": "array", "items": items, "minItems": 1, "maxItems": most} | (
-        {"description": description} if description else {}
-    )
+    return {"type": "array", "items": items, "maxItems": most} | ({"description": description} if description else {})
 
 
 REPO: Final = text(LONGEST_REPO)
-PATH: Final = text(LONGEST_PATH, "such as src/main.py", least=1)
-NAME: Final = text(LONGEST_NAME, "such as Client.stream", least=1)
+PATH: Final = text(LONGEST_PATH, "such as src/main.py")
+OF_LINES: Final = schema(["path"], path=PATH, repo=REPO, start_line=number(0, LAST_LINE), end_line=number(0, LAST_LINE))
+"""What tools take that are about lines of a file. Tools that take the same cost a model little more than one."""
+
+NAME: Final = text(LONGEST_NAME, "such as Client.stream")
 
 
 class Given:
@@ -69,6 +68,12 @@ class Given:
             raise InvalidInput(f"{name} is no text.", remedy="Give a text without NUL.")
         return value
 
+    def needed(self, name: str) -> str:
+        """Return a text that is not empty; raise `InvalidInput`."""
+        if not (value := self.text(name)):
+            raise InvalidInput(f"{name} is missing.", remedy="Give it.")
+        return value
+
     def number(self, name: str, default: int) -> int:
         """Return a whole number; raise `InvalidInput` for anything else."""
         value = self._arguments.get(name)
@@ -77,6 +82,14 @@ class Given:
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidInput(f"{name} is no whole number.", remedy="Give one, such as 10.")
         return value
+
+    def limit(self, default: int, *, most: int) -> int:
+        """Return how many entries are wanted, 1 to *most*; raise as `number` does."""
+        return min(max(1, self.number("limit", default)), most)
+
+    def lines(self) -> tuple[int, int]:
+        """Return the first line that is wanted, and the last, 0 for the end of the file; raise as `number` does."""
+        return max(1, self.number("start_line", 1)), max(0, self.number("end_line", 0))
 
     def words(self, name: str) -> list[str]:
         """Return a list of texts; raise `InvalidInput` for anything else."""
@@ -87,6 +100,12 @@ class Given:
         if not found or len(found) != len(value):
             raise InvalidInput(f"{name} is empty, or holds what is no text.", remedy="Give a list of texts without NUL.")
         return found
+
+    def file(self) -> str:
+        """Return the path of a file; raise `InvalidInput` where none was given, and as `path` does."""
+        if not (path := self.path()):
+            raise InvalidInput("path is missing.", remedy="Give the path of a file.")
+        return path
 
     def path(self, name: str = "path") -> str:
         """Return the path of something in a repository, "" if none was given; raise `UnsafePath` for one that leaves it."""

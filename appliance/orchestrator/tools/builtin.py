@@ -1,6 +1,8 @@
 """Every tool that agents have without a plugin."""
 
-from appliance.contracts.tools import Tool
+from typing import cast
+
+from appliance.contracts.tools import Tool, ToolSpec
 from appliance.orchestrator.tools.editing import edit_tools
 from appliance.orchestrator.tools.files import file_tools
 from appliance.orchestrator.tools.graph import graph_tools
@@ -15,3 +17,10 @@ def builtin_tools(index: CodeIndex, bench: Workbench | None = None) -> tuple[Too
     """Return the tools over *index*, those that only read first; those that run or change something work at *bench*."""
     reading = (*search_tools(index), *file_tools(index), *graph_tools(index), *past_tools(index))
     return reading if bench is None else (*reading, *run_tools(index, bench), *edit_tools(bench))
+
+
+def builtin_specs() -> tuple[ToolSpec, ...]:
+    """Return what is known of every tool that there is without a plugin, before there is an index to call it on."""
+    nothing: object = None
+    tools = builtin_tools(cast("CodeIndex", nothing), cast("Workbench", object()))
+    return tuple(tool.spec for tool in tools)

@@ -27,13 +27,13 @@ def edit_tools(bench: Workbench) -> tuple[BuiltIn, ...]:
     edit = schema(["path", "old", "new"], path=PATH, old=old, new=text(_LONGEST))
     write = partial(tool, category="edit", effect="write")
     return (
-        write("edit_file", "Replace a piece of a file in the scratch worktree.", edit, partial(_edit, bench)),
+        write("edit_file", "Replace text in a file.", edit, partial(_edit, bench)),
         write("undo_edit", "Take back the last edit.", schema(), partial(_undo, bench)),
     )
 
 
 async def _edit(bench: Workbench, given: Given, context: ToolContext) -> ToolOutput:
-    path, old, new = given.path(), given.text("old"), given.text("new")
+    path, old, new = given.file(), given.text("old"), given.text("new")
     return await asyncio.to_thread(_edited, bench, context, path, old, new)
 
 

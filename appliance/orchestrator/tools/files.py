@@ -11,7 +11,7 @@ from appliance.codeintel.results import OutlineEntry, OutlineResponse, Scope
 from appliance.contracts.tools import ToolContext, ToolOutput
 from appliance.errors import NotFound
 from appliance.orchestrator.fence import fenced
-from appliance.orchestrator.tools.arguments import LAST_LINE, LONGEST_PATH, PATH, REPO, Given, number, schema, text
+from appliance.orchestrator.tools.arguments import LONGEST_PATH, OF_LINES, REPO, Given, number, schema, text
 from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.reach import CodeIndex, Reach
 from appliance.orchestrator.tools.told import Entry, Resting, Row, doubts, label_of, notes, proof, told, where
@@ -26,39 +26,28 @@ def file_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
     """Return the tools of this family over *index*."""
 
     async def read(given: Given, context: ToolContext) -> ToolOutput:
-        reach, path = await Reach.of(index, context), given.path()
-        scope, start = reach.scope(given.text("repo")), given.number("start_line", 1)
-        end = given.number("end_line", 0)
+        reach, path = await Reach.of(index, context), given.file()
+        scope, (start, end) = reach.scope(given.text("repo")), given.lines()
         return _lines(await asyncio.to_thread(_read, index, scope, path, start, end))
 
     async def files(given: Given, context: ToolContext) -> ToolOutput:
         reach, folder = await Reach.of(index, context), given.path()
         part = await asyncio.to_thread(reach.part, index, given.text("repo"))
-        return _listed(part, folder, given.number("limit", _LISTED))
+        return _listed(part, folder, given.limit(_LISTED, most=_MOST_LISTED))
 
     async def outline(given: Given, context: ToolContext) -> ToolOutput:
-        reach, path = await Reach.of(index, context), given.path()
+        reach, path = await Reach.of(index, context), given.file()
         scope = reach.scope(given.text("repo"))
         file = await asyncio.to_thread(held, index.generations, path, scope=scope)
         only = Scope(reach.project, (file.part.repo.id,), reach.branches)
-        return _outlined(await index.graphs.outline(file.part.repo.id, file.path, scope=only, limit=_MOST_LISTED))
+        found = await index.graphs.outline(file.part.repo.id, file.path, scope=only)
+        return _outlined(found, *given.lines())
 
+    folder = schema(path=text(LONGEST_PATH, "a folder; left out: the top"), repo=REPO, limit=number(1, _MOST_LISTED))
     return (
-        tool(
-            "read_lines",
-            "Read lines of a file.",
-            schema(["path"], path=PATH, repo=REPO, start_line=number(1, LAST_LINE), end_line=number(0, LAST_LINE)),
-            read,
-            category="read",
-        ),
-        tool(
-            "list_files",
-            "List the files and folders in a folder.",
-            schema(path=text(LONGEST_PATH, "a folder; left out: the top"), repo=REPO, limit=number(1, _MOST_LISTED)),
-            files,
-            category="read",
-        ),
-        tool("outline", "List what a file defines.", schema(["path"], path=PATH, repo=REPO), outline, category="read"),
+        tool("read_lines", "Read lines of a file.", OF_LINES, read, category="read"),
+        tool("list_files", "List the files and folders in a folder.", folder, files, category="read"),
+        tool("outline", "List what a file, or some lines of it, define.", OF_LINES, outline, category="read"),
     )
 
 
@@ -103,12 +92,14 @@ def _listed(part: Part, folder: str, limit: int) -> ToolOutput:
     return told("files and folders", entries[:limit], rests, total=len(entries), label=f"names in {label_of(folder or '.')}")
 
 
-def _outlined(response: OutlineResponse) -> ToolOutput:
+def _outlined(response: OutlineResponse, start: int, end: int) -> ToolOutput:
     file = response.file
-    entries = [_defined(each) for each in response.entries]
+    inside = [each for each in response.entries if each.end_line >= start and (not end or each.start_line <= end)]
+    entries = [_defined(each) for each in inside]
     facts = where(file) | {"language": response.language}
     label = f"what {label_of(file.path)} defines"
-    return told("definitions", entries, response, total=response.total, label=label, facts=facts)
+    total = response.total if len(inside) == len(response.entries) else len(inside)
+    return told("definitions", entries, response, total=total, label=label, facts=facts)
 
 
 def _defined(each: OutlineEntry) -> Entry:

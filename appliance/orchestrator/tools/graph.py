@@ -23,7 +23,6 @@ from appliance.orchestrator.tools.told import Entry, Row, place, proof, told, wh
 
 _LIMIT: Final = 20
 _MOST: Final = 50
-_STEPS: Final = 5
 _TOP: Final = "(top level)"
 
 Ask = Callable[[CodeIndex, Given, Scope, int], Awaitable[ToolOutput]]
@@ -34,22 +33,22 @@ def graph_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
 
     async def ask(asked: Ask, given: Given, context: ToolContext) -> ToolOutput:
         reach = await Reach.of(index, context)
-        return await asked(index, given, reach.scope(given.text("repo")), given.number("limit", _LIMIT))
+        return await asked(index, given, reach.scope(given.text("repo")), given.limit(_LIMIT, most=_MOST))
 
-    def named(name: str, description: str, asked: Ask, **more: dict[str, object]) -> BuiltIn:
-        parameters = schema(["name"], name=NAME, repo=REPO, limit=number(1, _MOST), **more)
+    def named(name: str, description: str, asked: Ask) -> BuiltIn:
+        parameters = schema(["name"], name=NAME, repo=REPO, limit=number(1, _MOST))
         return tool(name, description, parameters, partial(ask, asked), category="graph")
 
-    end = text(LONGEST_NAME, least=1)
+    end = text(LONGEST_NAME)
     return (
-        named("definition", "Find where a function, method, class or constant is defined.", _definition),
+        named("definition", "Find where a name is defined.", _definition),
         named("references", "List every use of a definition.", _references),
-        named("callers", "List the calls of a function, method or class.", partial(_calls, "callers")),
-        named("callees", "List the calls in a function, method or class.", partial(_calls, "callees")),
-        named("impact", "List what a change of it may break.", _impact, steps=dict(number(1, _STEPS))),
+        named("callers", "List what calls a function or class.", partial(_calls, "callers")),
+        named("callees", "List what a function or class calls.", partial(_calls, "callees")),
+        named("impact", "List what a change of it may break.", _impact),
         tool(
             "path_between",
-            "Find how one definition comes to use another.",
+            "Find how one name comes to use another.",
             schema(["start", "end"], start=end, end=end, repo=REPO),
             partial(ask, _path),
             category="graph",
@@ -58,24 +57,23 @@ def graph_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
 
 
 async def _definition(index: CodeIndex, given: Given, scope: Scope, limit: int) -> ToolOutput:
-    found = await index.graphs.definition(given.text("name"), scope=scope, limit=limit)
+    found = await index.graphs.definition(given.needed("name"), scope=scope, limit=limit)
     return told("definitions", [_defined(each) for each in found.definitions], found, total=found.total)
 
 
 async def _references(index: CodeIndex, given: Given, scope: Scope, limit: int) -> ToolOutput:
-    found = await index.graphs.references(given.text("name"), scope=scope, limit=limit)
+    found = await index.graphs.references(given.needed("name"), scope=scope, limit=limit)
     facts: Row = {**_of(found.definitions), "kinds": found.kinds}
     return told("uses", [_use(each) for each in found.references], found, total=found.total, facts=facts)
 
 
 async def _calls(direction: Direction, index: CodeIndex, given: Given, scope: Scope, limit: int) -> ToolOutput:
-    found = await index.graphs.calls(given.text("name"), direction, scope=scope, limit=limit)
+    found = await index.graphs.calls(given.needed("name"), direction, scope=scope, limit=limit)
     return told("calls", [_call(each) for each in found.calls], found, total=found.total, facts=_of(found.definitions))
 
 
 async def _impact(index: CodeIndex, given: Given, scope: Scope, limit: int) -> ToolOutput:
-    steps = given.number("steps", _STEPS)
-    found = await index.graphs.impact(given.text("name"), scope=scope, steps=steps, limit=limit)
+    found = await index.graphs.impact(given.needed("name"), scope=scope, limit=limit)
     facts: Row = {**_of(found.definitions), "tests": found.tests, "unresolved": found.unresolved, "more": found.cut}
     entries = [_reached(each) for each in found.reached]
     return told("places that a change reaches", entries, found, total=found.total, facts=facts)
@@ -83,7 +81,7 @@ async def _impact(index: CodeIndex, given: Given, scope: Scope, limit: int) -> T
 
 async def _path(index: CodeIndex, given: Given, scope: Scope, limit: int) -> ToolOutput:
     del limit
-    found = await index.graphs.path(given.text("start"), given.text("end"), scope=scope)
+    found = await index.graphs.path(given.needed("start"), given.needed("end"), scope=scope)
     facts: Row = {"confidence": found.confidence, "start": display(found.start), "end": display(found.end)}
     return told("steps", [_hop(each) for each in found.hops], found, total=len(found.hops), facts=facts)
 

@@ -12,7 +12,7 @@ from appliance.codeintel.results import Change, Scope
 from appliance.codeintel.source.base import Source
 from appliance.codeintel.source.past import Blamed, Commit
 from appliance.contracts.tools import ToolContext, ToolOutput
-from appliance.orchestrator.tools.arguments import LAST_LINE, LONGEST_PATH, NAME, PATH, REPO, Given, number, schema, text
+from appliance.orchestrator.tools.arguments import LONGEST_PATH, NAME, OF_LINES, REPO, Given, number, schema, text
 from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.changes import Changes, changes
 from appliance.orchestrator.tools.reach import CodeIndex, Reach
@@ -22,44 +22,43 @@ _LIMIT: Final = 20
 _MOST: Final = 100
 _MOST_LINES: Final = 100
 _ID: Final = 12
-_COMMIT: Final = text(64, "its id, or how that begins", least=7)
+_COMMIT: Final = text(64, "its id, or how that begins")
 
 
 def past_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
     """Return the tools of this family over *index*."""
     git = partial(tool, category="git")
     repo, limit = REPO, number(1, _MOST)
-    path, line = text(LONGEST_PATH, "a file or folder; left out: all"), number(1, LAST_LINE)
+    path = text(LONGEST_PATH, "a file or folder; left out: all")
     of_name, of_path = schema(["name"], name=NAME, repo=repo, limit=limit), schema(path=path, repo=repo, limit=limit)
-    of_lines = schema(["path"], path=PATH, repo=repo, start_line=line, end_line=line)
     of_commit = schema(["commit"], commit=_COMMIT, base=_COMMIT, path=path, repo=repo)
     return (
-        git("history", "List who changed a definition, and when.", of_name, partial(_history, index)),
+        git("history", "List who changed a definition.", of_name, partial(_history, index)),
         git("git_log", "List the newest commits.", of_path, partial(_log, index)),
-        git("git_blame", "Tell which commit made each line of a file.", of_lines, partial(_blame, index)),
-        git("git_diff", "Show what a commit changed, or what changed since base.", of_commit, partial(_diff, index)),
+        git("git_blame", "Tell which commit made each line.", OF_LINES, partial(_blame, index)),
+        git("git_diff", "Show what commit changed, or all since base.", of_commit, partial(_diff, index)),
     )
 
 
 async def _history(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
     reach = await Reach.of(index, context)
-    scope, limit = reach.scope(given.text("repo")), given.number("limit", _LIMIT)
-    found = await index.graphs.history(given.text("name"), scope=scope, limit=limit)
+    scope, limit = reach.scope(given.text("repo")), given.limit(_LIMIT, most=_MOST)
+    found = await index.graphs.history(given.needed("name"), scope=scope, limit=limit)
     return told("commits", [_commit(each) for each in found.changes], found, total=found.total, label="commits")
 
 
 async def _log(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
     part, source = await _opened(index, given, context)
-    path, limit = given.path(), given.number("limit", _LIMIT)
+    path, limit = given.path(), given.limit(_LIMIT, most=_MOST)
     found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=limit + 1)
     entries, label = [_commit(each) for each in found[:limit]], f"commits of {label_of(path or '.')}"
     return told("commits", entries, Resting((part.freshness,)), total=len(found), label=label)
 
 
 async def _blame(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
-    reach, path = await Reach.of(index, context), given.path()
+    reach, path = await Reach.of(index, context), given.file()
     scope = reach.scope(given.text("repo"))
-    start, end = given.number("start_line", 1), given.number("end_line", 0)
+    start, end = given.lines()
     lines, blamed = await asyncio.to_thread(_blamed, index, scope, path, start, end)
     rests = Resting((lines.freshness,), lines.warnings)
     entries = [_line(lines, each) for each in blamed]
@@ -68,7 +67,7 @@ async def _blame(index: CodeIndex, given: Given, context: ToolContext) -> ToolOu
 
 async def _diff(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
     part, source = await _opened(index, given, context)
-    commit, base, path = given.text("commit"), given.text("base"), given.path()
+    commit, base, path = given.needed("commit"), given.text("base"), given.path()
     return _changed(await asyncio.to_thread(changes, source, part, commit=commit, base=base, path=path), part)
 
 

@@ -22,7 +22,7 @@ def search_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
 
     async def search_code(given: Given, context: ToolContext) -> ToolOutput:
         reach = await Reach.of(index, context)
-        query, limit = given.text("query"), given.number("limit", _LIMIT)
+        query, limit = given.needed("query"), given.limit(_LIMIT, most=_MOST)
         _refuse_others(query, reach)
         response = await index.searcher.search(query, scope=reach.scope(given.text("repo")), limit=limit)
         return told("results", [_entry(hit) for hit in response.hits], response, total=response.total)
@@ -30,8 +30,8 @@ def search_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
     return (
         tool(
             "search_code",
-            'Find code by words or names; content:"exact text" and /regex/ give lines that fit; filters lang: path:',
-            schema(["query"], query=text(LONGEST_QUERY, least=1), repo=REPO, limit=number(1, _MOST)),
+            'Find code by words, names, content:"exact text" or /regex/; filters lang: path:',
+            schema(["query"], query=text(LONGEST_QUERY), repo=REPO, limit=number(1, _MOST)),
             search_code,
             category="search",
         ),

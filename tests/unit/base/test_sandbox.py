@@ -284,12 +284,17 @@ def test_all_ends_with_the_watcher(number: signal.Signals, run: Run, folder: Pat
     """Killed it cannot end what outlives the command: there the kernel does, where it gave namespaces."""
     if number == signal.SIGKILL and "namespaces" not in use:
         pytest.skip("without namespaces a watcher that is killed leaves what the command left behind")
-    killing = threading.Timer(0.5, lambda: os.kill(watch.children(os.getpid())[-1], number))
+    killing = threading.Timer(0.5, lambda: os.kill(_watcher(), number))
     killing.start()
     done = run("sh", "-c", "setsid sleep 60 & sleep 60", seconds=1.0)
     killing.join()
     assert done.ending == ("time" if number == signal.SIGTERM else "broken")
     assert _until(lambda: not list(_mentioning(str(folder))))
+
+
+def _watcher() -> int:
+    mine = watch.children(os.getpid())
+    return next(pid for pid in mine if b"confine.child" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
 
 def _until(holds: Callable[[], bool]) -> bool:

@@ -304,7 +304,7 @@ def test_what_stands_before_a_question_is_at_most_1500_tokens(path: Path) -> Non
 
 
 def test_more_tools_than_a_small_model_can_be_told_of_are_refused_before_it_is_asked(path: Path) -> None:
-    tools = [_realistic(number) for number in range(17)]
+    tools = [_realistic(number) for number in range(21)]
     with staged(path, ScriptedModel(), *tools) as stage:
         with pytest.raises(LimitExceeded):
             stage.say("?", given=grants(*(tool.name for tool in tools)))

@@ -8,6 +8,7 @@ from appliance.codeintel.citations import Texts
 from appliance.contracts.tools import Evidence, Json, Tool, ToolOutput
 from appliance.errors import InvalidInput, NotFound, UnsafePath
 from appliance.ids import CommitId, RepoId
+from appliance.orchestrator.tools.builtin import builtin_specs
 from tests.unit.orchestrator.tools.conftest import Bench
 
 _CALLS: dict[str, dict[str, str | int]] = {
@@ -101,6 +102,10 @@ def _bounded(schema: dict[str, object]) -> bool:
             items = schema["items"]
             return "maxItems" in schema and isinstance(items, dict) and _bounded(items)
     return False
+
+
+def test_every_tool_is_known_before_there_is_an_index(bench: Bench) -> None:
+    assert {spec.name: spec for spec in builtin_specs()} == {name: tool.spec for name, tool in bench.tools.items()}
 
 
 def test_the_tools_are_told_of_in_few_words(bench: Bench) -> None:
