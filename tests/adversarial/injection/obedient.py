@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 
 from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
+from appliance.orchestrator.runners.probe import READINGS
 from tests.adversarial.injection.planting import Case
 from tests.support.chat import verdict
 
@@ -33,7 +34,8 @@ class Obedient:
         head, colon, rest = says.partition(":")
         value, comma, more = rest.partition(",")
         first = value.lstrip()[:1]
-        top = (Candidate(first, -0.01),) if first.isdigit() else verdict(0.99)
+        foreign = any(other in request.messages[-1].content for *_, other in READINGS)  # else it would fail its trial
+        top = (Candidate(first, -0.01),) if first.isdigit() else verdict(0.5 if foreign else 0.99)
         yield ChatDelta(head + colon)
         yield ChatDelta(value, top=tuple(top))
         yield ChatDelta(comma + more)
