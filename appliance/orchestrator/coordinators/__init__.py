@@ -9,7 +9,12 @@ from appliance.orchestrator.coordinators.coordination import (
     Suggestion,
     Task,
 )
-from appliance.orchestrator.coordinators.exploration import CodeIndex, ExplorationStatePassedCoordinator, Findings, FoundFile
+from appliance.orchestrator.coordinators.exploration import (
+    ExplorationStatePassedCoordinator,
+    FileFinder,
+    Findings,
+    FoundFile,
+)
 from appliance.orchestrator.coordinators.safety import SafetyStatePassedCoordinator
 from appliance.orchestrator.coordinators.suited import MISSION_TEAMS, Suited, SuitedRegistry
 from appliance.orchestrator.coordinators.system_prompt import SystemPromptStatePassedCoordinator
@@ -18,11 +23,11 @@ from appliance.orchestrator.coordinators.tasks import Analyzes, TaskAnalysis, Ta
 __all__ = [
     "MISSION_TEAMS",
     "Analyzes",
-    "CodeIndex",
     "CoordinationAdvisor",
     "CoordinationRuntime",
     "CoordinationStatePassedCoordinator",
     "ExplorationStatePassedCoordinator",
+    "FileFinder",
     "Findings",
     "FoundFile",
     "IndexedCode",

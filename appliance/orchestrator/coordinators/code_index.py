@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Final, Protocol
+from typing import Final
 
 from appliance.base.paths import display
-from appliance.codeintel.results import CallsResponse, DefinitionsResponse, Direction, Scope, SearchResponse, Span, Subject
+from appliance.codeintel.offers import Graphing, Searching
+from appliance.codeintel.results import Scope, Span
 from appliance.errors import InvalidInput, NotFound
 from appliance.ids import RepoId
 from appliance.orchestrator.coordinators.exploration import Findings, FoundFile
@@ -18,30 +19,11 @@ _LONGEST_QUERY: Final = 900
 _WORD: Final = re.compile(r"[\w$]+(?:(?:\.|::|->|#)[\w$]+)*")
 
 
-class Searches(Protocol):
-    """What finds code by words and by meaning."""
-
-    async def search(self, query: str, *, scope: Scope, limit: int = 20, offset: int = 0) -> SearchResponse:
-        """Return the hits for *query*, best first."""
-
-
-class KnowsGraph(Protocol):
-    """What knows definitions, and what calls what."""
-
-    async def definition(self, subject: Subject, *, scope: Scope, limit: int = 50, offset: int = 0) -> DefinitionsResponse:
-        """Return what *subject* means."""
-
-    async def calls(
-        self, subject: Subject, direction: Direction, *, scope: Scope, limit: int = 50, offset: int = 0
-    ) -> CallsResponse:
-        """Return the calls of what *subject* means, or those in it."""
-
-
 class IndexedCode:
     """The code of *scope*, and no other. *places* says where repositories stand, for roots that are absolute paths."""
 
     def __init__(
-        self, searcher: Searches, graphs: KnowsGraph, *, scope: Scope, places: Mapping[str, RepoId] | None = None
+        self, searcher: Searching, graphs: Graphing, *, scope: Scope, places: Mapping[str, RepoId] | None = None
     ) -> None:
         self._searcher = searcher
         self._graphs = graphs

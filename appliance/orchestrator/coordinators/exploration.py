@@ -35,7 +35,7 @@ class Findings:
     warnings: tuple[str, ...] = ()
 
 
-class CodeIndex(Protocol):
+class FileFinder(Protocol):
     """What a question about code is put to. It knows by itself which code may be looked at."""
 
     async def find(self, question: str, *, names: tuple[str, ...], root: str, limit: int) -> Findings:
@@ -58,7 +58,7 @@ class ExplorationStatePassedCoordinator:
         project_root: Path | str | None = None,
         max_results: int = 5,
         *,
-        index: CodeIndex | None = None,
+        index: FileFinder | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._root = project_root

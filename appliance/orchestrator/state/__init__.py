@@ -3,7 +3,7 @@
 from appliance.errors import StaleSnapshotError
 from appliance.orchestrator.state.apply import TransitionApplier
 from appliance.orchestrator.state.batch import TransitionBatch
-from appliance.orchestrator.state.host import Changes, CommitsStaged, Host, Staged
+from appliance.orchestrator.state.host import Changes, CommitsStaged, Host, Refreshes, Staged
 from appliance.orchestrator.state.journal import Effect, Journal, JournalEntry, MemoryJournal, SqliteJournal
 from appliance.orchestrator.state.result import CoordinatorResult, merge_results
 from appliance.orchestrator.state.settings_view import SettingsView
@@ -20,6 +20,7 @@ __all__ = [
     "Journal",
     "JournalEntry",
     "MemoryJournal",
+    "Refreshes",
     "SettingsView",
     "SqliteJournal",
     "Staged",

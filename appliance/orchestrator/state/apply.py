@@ -9,7 +9,7 @@ from appliance.errors import ApplianceError, InvalidInput, StaleSnapshotError
 from appliance.orchestrator.state.batch import TransitionBatch
 from appliance.orchestrator.state.commit import committed
 from appliance.orchestrator.state.frozen import thaw
-from appliance.orchestrator.state.host import CommitsStaged, Host
+from appliance.orchestrator.state.host import CommitsStaged, Host, Refreshes
 from appliance.orchestrator.state.hosts import own_version, record_of, version_of
 from appliance.orchestrator.state.journal import Effect, Journal, MemoryJournal
 from appliance.orchestrator.state.snapshot import ContextSnapshot, create_snapshot
@@ -129,6 +129,8 @@ class TransitionApplier:
         return own or any(callable(getattr(host, name, None)) for name in ("add_message", "add_messages"))
 
     def _refuse_stale(self, expected: ContextSnapshot) -> None:
+        if isinstance(self._host, CommitsStaged) and isinstance(self._host, Refreshes):
+            self._host.refresh()
         version = version_of(self._host)
         counted = own_version(self._host) is not None and expected.session_id == self._host.session_id
         changed = () if counted else create_snapshot(self._host).changed_from(expected)

@@ -108,6 +108,14 @@ class Staged:
 
 
 @runtime_checkable
+class Refreshes(Protocol):
+    """A host whose state may be changed by others, in a database for instance, while it has an older one in hand."""
+
+    def refresh(self) -> None:
+        """Look at the state again. Called before a snapshot that is expected is compared with it."""
+
+
+@runtime_checkable
 class CommitsStaged(Protocol):
     """A host that can take a whole batch in one step, for instance in one transaction of its database."""
 

@@ -1,50 +1,21 @@
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.query.graphs import GraphReader
-from appliance.codeintel.registry import Repo
 from appliance.codeintel.results import Scope
 from appliance.ids import ProjectId
 from appliance.orchestrator.coordinators import (
     ExplorationStatePassedCoordinator,
     Findings,
     FoundFile,
-    IndexedCode,
 )
 from appliance.orchestrator.state import ContextSnapshot, CoordinatorResult, create_snapshot
 from tests.support.clock import FakeClock
-from tests.support.indexed import WordEmbedder
-from tests.support.shop import Shop
+from tests.support.explored import Explored
 
 QUESTION = "How does ModelStore.verify compare the digest?"
-
-
-class Made:
-    """A repository with its vectors and its graph, and a second one that says little."""
-
-    def __init__(self, folder: Path) -> None:
-        self.shop = Shop(folder)
-        self.repo: Repo = self.shop.make("shop")
-        self.shop.embed(self.repo, WordEmbedder())
-        self.shop.graph(self.repo)
-        self.shop.make("notes", {"notes/digest.md": "# Digest\n\nA digest is compared by verify.\n"})
-
-    def index(self, scope: Scope | None = None) -> IndexedCode:
-        searcher = self.shop.searcher(WordEmbedder())
-        graphs = GraphReader(self.shop.generations, searcher, self.shop.clock)
-        return IndexedCode(
-            searcher, graphs, scope=scope or self.shop.only("shop"), places={str(self.repo.source): self.repo.id}
-        )
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    bench = Made(tmp_path_factory.mktemp("explored"))
-    yield bench
-    bench.shop.close()
 
 
 def snapshot(**state: object) -> ContextSnapshot:
@@ -66,7 +37,7 @@ def files(result: CoordinatorResult) -> tuple[object, ...]:
     return found
 
 
-def test_the_index_is_asked_by_words_meaning_and_graph(made: Made) -> None:
+def test_the_index_is_asked_by_words_meaning_and_graph(made: Explored) -> None:
     result = explore(ExplorationStatePassedCoordinator(index=made.index()))
     assert files(result)[0] == "shop/store.py"
     assert "tests/test_store.py" in files(result)
@@ -79,51 +50,51 @@ def test_the_index_is_asked_by_words_meaning_and_graph(made: Made) -> None:
     assert result.should_continue
 
 
-def test_callers_come_behind_definitions(made: Made) -> None:
+def test_callers_come_behind_definitions(made: Explored) -> None:
     result = explore(ExplorationStatePassedCoordinator(index=made.index(), max_results=10), "who calls digest_of")
     assert files(result)[0] == "shop/store.py"
     assert "calls digest_of" in str(state(result)["exploration_summary"])
 
 
-def test_the_same_question_gives_the_same_answer(made: Made) -> None:
+def test_the_same_question_gives_the_same_answer(made: Explored) -> None:
     coordinator = ExplorationStatePassedCoordinator(index=made.index(), clock=FakeClock())
     assert len({repr(explore(coordinator).transitions) for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_no_more_is_found_than_was_asked_for(made: Made, most: int) -> None:
+def test_no_more_is_found_than_was_asked_for(made: Explored, most: int) -> None:
     coordinator = ExplorationStatePassedCoordinator(max_results=5, index=made.index())
     result = explore(coordinator, max_results=most)
     assert len(files(result)) == most
     assert result.confidence == pytest.approx(most / 3)
 
 
-def test_a_folder_bounds_what_is_found(made: Made) -> None:
+def test_a_folder_bounds_what_is_found(made: Explored) -> None:
     index = made.index()
     assert set(files(explore(ExplorationStatePassedCoordinator("tests", index=index)))) == {"tests/test_store.py"}
     within = ExplorationStatePassedCoordinator("tests", index=index)
     assert "shop/store.py" in files(explore(within, project_root=Path("shop")))
 
 
-def test_the_place_of_a_repository_is_a_root_too(made: Made) -> None:
+def test_the_place_of_a_repository_is_a_root_too(made: Explored) -> None:
     index = made.index(made.shop.scope)
     place = Path(str(made.repo.source))
     assert "shop/store.py" in files(explore(ExplorationStatePassedCoordinator(place, index=index)))
     assert set(files(explore(ExplorationStatePassedCoordinator(place / "tests", index=index)))) == {"tests/test_store.py"}
 
 
-def test_files_of_several_repositories_say_which_one_they_are_of(made: Made) -> None:
+def test_files_of_several_repositories_say_which_one_they_are_of(made: Explored) -> None:
     result = explore(ExplorationStatePassedCoordinator(index=made.index(made.shop.scope), max_results=20))
     assert {"shop/shop/store.py", "notes/notes/digest.md"} <= set(files(result))
 
 
-def test_names_that_the_state_knows_are_looked_up(made: Made) -> None:
+def test_names_that_the_state_knows_are_looked_up(made: Explored) -> None:
     coordinator = ExplorationStatePassedCoordinator(index=made.index(), max_results=1)
     assert files(explore(coordinator, "and how?", context=snapshot(task_keywords=["EnginePool"]))) == ("shop/pool.py",)
 
 
 @pytest.mark.parametrize("root", ["../other", "/somewhere/else", 'a"b'])
-def test_a_root_that_cannot_be_finds_nothing_and_says_why(made: Made, root: str) -> None:
+def test_a_root_that_cannot_be_finds_nothing_and_says_why(made: Explored, root: str) -> None:
     result = explore(ExplorationStatePassedCoordinator(root, index=made.index()))
     assert files(result) == ()
     assert result.confidence == 0
@@ -132,11 +103,11 @@ def test_a_root_that_cannot_be_finds_nothing_and_says_why(made: Made, root: str)
 
 
 @pytest.mark.parametrize("message", ["?!", " ", 'repo:x "path: case:', "😀" * 3, "a:b c/d " * 2_000])
-def test_a_message_that_is_no_query_is_no_error(made: Made, message: str) -> None:
+def test_a_message_that_is_no_query_is_no_error(made: Explored, message: str) -> None:
     assert 0 <= explore(ExplorationStatePassedCoordinator(index=made.index()), message).confidence <= 1
 
 
-def test_nothing_of_another_project_is_found(made: Made) -> None:
+def test_nothing_of_another_project_is_found(made: Explored) -> None:
     result = explore(ExplorationStatePassedCoordinator(index=made.index(Scope(ProjectId("other")))))
     assert files(result) == ()
     assert result.metadata["warnings"]
