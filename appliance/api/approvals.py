@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from appliance.api.schemas import Input, Output
-from appliance.base.paths import shown
+from appliance.base.paths import display
 from appliance.orchestrator.approvals import Approval, ApprovalState, Decision
 
 
@@ -37,13 +37,13 @@ class ApprovalOut(Output):
         return cls(
             id=approval.id,
             run=approval.run,
-            what=shown(approval.what),
-            arguments=shown(approval.arguments),
-            why=shown(approval.why),
+            what=display(approval.what),
+            arguments=display(approval.arguments),
+            why=display(approval.why),
             state=approval.state,
             asked_at=approval.asked_at,
             expires_at=approval.expires_at,
             decided_at=approval.decided_at,
             decided_by=approval.decided_by,
-            note=shown(approval.note),
+            note=display(approval.note),
         )

@@ -116,17 +116,17 @@ class MissionOut(Output):
         """Return *mission* for the wire."""
         return cls(
             id=mission.id,
-            goal=shown(mission.goal),
+            goal=display(mission.goal),
             project=mission.scope.project,
             repos=list(mission.scope.repos),
             repo_names=[display(name) for name in mission.repo_names],
             branches=[display(branch) for branch in mission.scope.branches],
             state=mission.state,
-            reason=shown(mission.reason),
+            reason=display(mission.reason),
             created_at=mission.created_at,
             started_at=mission.started_at,
             ended_at=mission.ended_at,
-            asked_by=mission.asked_by,
+            asked_by=display(mission.asked_by),
             model=mission.model,
             limits=LimitsOut.of(mission.limits),
             usage=UsageOut.of(mission.usage),
@@ -200,7 +200,7 @@ class VerificationOut(Output):
             entries=found.entries,
             head=found.head,
             broken_at=found.broken_at,
-            reason=shown(found.reason),
+            reason=display(found.reason),
         )
 
 
@@ -223,5 +223,5 @@ class ReplayOut(Output):
             entries=found.entries,
             head=found.head,
             differs_at=found.differs_at,
-            reason=shown(found.reason),
+            reason=display(found.reason),
         )

@@ -102,6 +102,17 @@ def test_what_cannot_be_a_mission_is_refused_by_name(
     assert response.json()["code"] in {"invalid_input", "not_found"}
 
 
+def test_nothing_that_a_mission_says_of_itself_moves_a_terminal(client: Client, services: Services) -> None:
+    odd = "Why? \x1b[2J\x9b31m \u202e"
+    mission = client.post("/api/v1/missions", content=json.dumps({"goal": odd}).encode()).json()
+    services.missions.approvals.ask(mission["id"], what="run_tests", arguments={"path": "\x9b2J\u202e"}, why="\x1b[31m")
+    asked = client.get("/api/v1/approvals", params={"run": mission["id"]}).json()
+    said = [mission["goal"], asked[0]["arguments"], asked[0]["why"]]
+    assert all(text.isprintable() for text in said), said
+    page = client.get("/api/v1/missions", params={"limit": 1}).json()
+    assert page["items"][0]["goal"] == mission["goal"]
+
+
 @pytest.mark.parametrize(
     ("method", "rest"),
     [("GET", ""), ("GET", "/events"), ("GET", "/record")]

@@ -6,7 +6,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from appliance.cli import loading, output
+from appliance.cli.flags import Flags
 from appliance.cli.mission import cancelling
+from appliance.cli.status import Status, _ask, _show
 from tests.support.scripted_http import Reply, ScriptedServer, events, problem
 from tests.unit.cli.conftest import Line
 from tests.unit.cli.test_progress import remote_of
@@ -239,3 +242,19 @@ def test_a_mission_by_a_name_that_is_an_address_asks_for_no_other(
     del tmp_path
     assert line("mission", "cancel", "../jobs/job_1").status == 3
     assert appliance.asked[-1].path == "/api/v1/missions/..%2Fjobs%2Fjob_1/cancel"
+
+
+def test_what_waits_for_a_decision_is_on_the_status_with_the_way_to_answer(
+    well: ScriptedServer, line: Line, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well.replies |= {
+        "GET /api/v1/repos": Reply([]),
+        "GET /api/v1/jobs": Reply([]),
+        "GET /api/v1/approvals": Reply([APPROVAL]),
+    }
+    status = Status("ready", "", "")
+    _ask(loading.load(Flags(line.data, line.data / "skellig.toml")), status)
+    _show(output.screen(), status, repos_from=None)
+    assert [approval.id for approval in status.decisions] == ["apr_1"]
+    assert "mission_1 waits for a yes to run_tests" in (said := capsys.readouterr().out)
+    assert "skellig mission approve apr_1" in said
