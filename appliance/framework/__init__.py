@@ -7,6 +7,8 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from appliance.framework.agent import Agent
+    from appliance.framework.chat import ChatSession
     from appliance.framework.checkpoint import Checkpoint, Checkpointer, MemoryCheckpointer
     from appliance.framework.checkpoint_sqlite import SqliteCheckpointer
     from appliance.framework.events import AgentEvent, EventType
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphResult
     from appliance.framework.graph_shape import END, START, Send
     from appliance.framework.plugins import PluginSet, PluginStatus
+    from appliance.framework.results import SessionMetrics, TaskResult, TurnCost
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
     from appliance.framework.toolset import ToolSet
     from appliance.framework.workflow import Workflow
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from appliance.framework.workflow_render import render_workflow
 
 _MODULES: Final = {
+    "agent": ("Agent",),
+    "chat": ("ChatSession",),
     "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
     "checkpoint_sqlite": ("SqliteCheckpointer",),
     "events": ("AgentEvent", "EventType"),
@@ -32,6 +37,7 @@ _MODULES: Final = {
     "graph_events": ("GraphEvent", "GraphEventType", "GraphResult"),
     "graph_shape": ("END", "START", "Send"),
     "plugins": ("PluginSet", "PluginStatus"),
+    "results": ("SessionMetrics", "TaskResult", "TurnCost"),
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
     "toolset": ("ToolSet",),
     "workflow": ("Workflow",),
@@ -47,7 +53,9 @@ _HOMES: Final = {name: module for module, names in _MODULES.items() for name in 
 __all__ = [
     "END",
     "START",
+    "Agent",
     "AgentEvent",
+    "ChatSession",
     "Checkpoint",
     "Checkpointer",
     "CompiledGraph",
@@ -62,14 +70,17 @@ __all__ = [
     "Question",
     "Send",
     "ServiceTools",
+    "SessionMetrics",
     "SqliteCheckpointer",
     "StateGraph",
     "TableApprovals",
+    "TaskResult",
     "Team",
     "TeamLimits",
     "TeamMember",
     "TeamResult",
     "ToolSet",
+    "TurnCost",
     "Workflow",
     "WorkflowEngine",
     "load_workflow",

@@ -2,22 +2,20 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
 from appliance.base.paths import display
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.languages import LanguageDefinition
 from appliance.contracts.plugin import Manifest
 from appliance.contracts.safety import SafetyRule
-from appliance.contracts.tools import Tool, ToolSpec
+from appliance.contracts.tools import Tool
 from appliance.contracts.workflows import WorkflowDefinition
 from appliance.errors import Conflict, InvalidInput
+from appliance.orchestrator.services.registry import ToolRegistry
 
 PERMISSIONS: Final = ("read", "run", "write")
 LONGEST_SKILL: Final = 4_000  # characters
@@ -53,6 +51,7 @@ class Registering:
 
     def __init__(self, manifest: Manifest, *, taken: Taken, validate: Callable[[str], object]) -> None:
         self.added = Added()
+        self._tools = ToolRegistry()  # what it takes, the appliance's own takes later
         self._manifest = manifest
         self._taken = taken
         self._validate = validate
@@ -74,13 +73,13 @@ class Registering:
 
     def register_tool(self, tool: Tool) -> None:
         """Add *tool*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
-        if isinstance(tool, type) or not isinstance(tool, Tool) or not isinstance(tool.spec, ToolSpec):
-            raise InvalidInput("A tool is an object with `spec`, a ToolSpec, and `run`.", remedy="Hand over an instance.")
+        self._require_open()
+        self._tools.register(tool)
         spec = tool.spec
         if not inspect.iscoroutinefunction(tool.run):
-            raise InvalidInput(f"`run` of the tool {display(str(spec.name))} is not `async def`.")
-        self._claim("tool", spec.name, self._taken.tools | self.added.tools.keys())
-        _check_spec(spec)
+            raise InvalidInput(f"`run` of the tool {spec.name} is not `async def`.")
+        if spec.name in self._taken.tools:
+            raise _taken("tool", spec.name)
         if spec.effect not in self._manifest.permissions and spec.effect != "read":
             raise InvalidInput(
                 f"Its tool {spec.name} has the effect {spec.effect!r}, which its manifest does not declare.",
@@ -120,26 +119,20 @@ class Registering:
             remedy="Its files are indexed by lines; leave `register_language` out.",
         )
 
-    def _claim(self, what: str, name: object, taken: AbstractSet[str]) -> None:
+    def _require_open(self) -> None:
         if not self._open:
             raise Conflict("The plugin is registered already, or its time is up: nothing more can be added.")
+
+    def _claim(self, what: str, name: object, taken: AbstractSet[str]) -> None:
+        self._require_open()
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidInput(
                 f"{display(repr(name))[:80]} is no name of a {what}.",
                 remedy="A name has 1 to 64 of a-z, 0-9, - and _, and begins with a letter.",
             )
         if name in taken:
-            raise Conflict(f"There is a {what} {name} already.", remedy="Give it another name.")
+            raise _taken(what, name)
 
 
-def _check_spec(spec: ToolSpec) -> None:
-    if spec.effect not in PERMISSIONS:
-        raise InvalidInput(f"The effect of the tool {spec.name} is none of {', '.join(PERMISSIONS)}.")
-    if not isinstance(spec.parameters, Mapping) or spec.parameters.get("type") != "object":
-        raise InvalidInput(f"The parameters of the tool {spec.name} are not the schema of an object.")
-    try:
-        Draft202012Validator.check_schema(spec.parameters)
-    except SchemaError as exc:
-        raise InvalidInput(f"The parameters of the tool {spec.name} are no JSON schema: {exc.message[:200]}.") from exc
-    if not 0 < spec.timeout_s <= 600:
-        raise InvalidInput(f"The time-out of the tool {spec.name} is not between 0 and 600 s.")
+def _taken(what: str, name: str) -> Conflict:
+    return Conflict(f"There is a {what} {name} already.", remedy="Give it another name.")

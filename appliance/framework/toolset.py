@@ -17,7 +17,8 @@ from appliance.errors import InvalidInput
 Catalogue = Mapping[str, ToolSpec]
 
 _MINIMAL: Final = ("search", "read")
-_RESEARCH: Final = ("search", "read", "graph", "git")
+_HISTORY: Final = "git"
+_RESEARCH: Final = ("search", "read", "graph", _HISTORY)
 _SHOWN: Final = 60  # characters of a name that is none
 
 
@@ -47,8 +48,9 @@ class ToolSet:
 
     @classmethod
     def default(cls, *, catalogue: Catalogue | None = None) -> "ToolSet":
-        """Return every tool that only reads."""
-        return cls._with(catalogue, "read")
+        """Return every tool that only reads, but for those of history: a small model chooses better among fewer."""
+        reads = cls._with(catalogue, "read")
+        return cls(frozenset(name for name in reads.names if reads.catalogue[name].category != _HISTORY), reads.catalogue)
 
     @classmethod
     def minimal(cls, *, catalogue: Catalogue | None = None) -> "ToolSet":

@@ -30,12 +30,12 @@ from tests.support.quick import QuickGraphs, QuickIndexer
 class Indexed:
     """One project. Close it when done."""
 
-    def __init__(self, root: Path, *, limits: Index | None = None) -> None:
+    def __init__(self, root: Path, *, limits: Index | None = None, migrations: Sequence[str] = MIGRATIONS) -> None:
         self.paths = DataPaths(root)
         self.clock = SystemClock()
         self.limits = limits or Index(workers=1)
         self.registry = Registry(
-            connect(self.paths.global_db, migrations=MIGRATIONS), paths=self.paths, limits=self.limits, clock=self.clock
+            connect(self.paths.global_db, migrations=migrations), paths=self.paths, limits=self.limits, clock=self.clock
         )
         self.generations = Generations(self.registry, paths=self.paths, clock=self.clock)
         self._indexer = QuickIndexer(self.registry, paths=self.paths, limits=self.limits, clock=self.clock)

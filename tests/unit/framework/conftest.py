@@ -2,11 +2,36 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.framework import Checkpointer, MemoryCheckpointer, SqliteCheckpointer
+from tests.support.agent_house import AgentHouse, agent_house
+from tests.support.plugins import install, install_example
+
+ASKS = """
+class P(Plugin):
+    def register(self, context):
+        context.register_tool(Deploy())
+
+class Deploy:
+    spec = ToolSpec("deploy", "Deploy it.", {"type": "object"}, approval=True)
+    async def run(self, arguments, *, context):
+        return ToolOutput("deployed")
+
+plugin = P()
+"""
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentHouse]:
+    """Give an appliance whose settings enable two plugins; tests only add sessions to it."""
+    folder = tmp_path_factory.mktemp("agents")
+    plugins = install(install_example(folder / "plugins"), "asks", ASKS)
+    with agent_house(folder) as house:
+        yield replace(house, extra={"SKELLIG_PLUGINS__ENABLED": "asks, glossary", "SKELLIG_PLUGINS__FOLDER": str(plugins)})
 
 
 @pytest.fixture(autouse=True)

@@ -79,14 +79,14 @@ FAILURES = {
         REGISTERS.format(body="context.register_tool(Tool()); context.register_tool(Tool())"),
         "There is a tool own already",
     ),
-    "has a bad name": (REGISTERS.format(body="context.register_tool(Tool('../x'))"), "no name of a tool"),
-    "has a tool without a schema": (REGISTERS.format(body="context.register_tool(Tool(parameters=[]))"), "of an object"),
+    "has a bad name": (REGISTERS.format(body="context.register_tool(Tool('../x'))"), "cannot be the name of a tool"),
+    "has a tool without a schema": (REGISTERS.format(body="context.register_tool(Tool(parameters=[]))"), "not of an object"),
     "has a tool with a bad schema": (
         REGISTERS.format(body="context.register_tool(Tool(parameters={'type': 'object', 'required': 7}))"),
         "no JSON schema",
     ),
-    "has a tool that is a class": (REGISTERS.format(body="context.register_tool(Tool)"), "A tool is an object"),
-    "has a tool that is none": (REGISTERS.format(body="context.register_tool(None)"), "A tool is an object"),
+    "has a tool that is a class": (REGISTERS.format(body="context.register_tool(Tool)"), "is no tool"),
+    "has a tool that is none": (REGISTERS.format(body="context.register_tool(None)"), "is no tool"),
     "has an agent without skill": (REGISTERS.format(body="context.register_agent(AgentDefinition('a', 'b', ' '))"), "skill"),
     "has an agent with a tool that is not there": (
         REGISTERS.format(body="context.register_agent(AgentDefinition('a', 'b', 'c', ('telnet',)))"),

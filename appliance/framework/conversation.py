@@ -1,0 +1,151 @@
+"""One conversation of an agent: its turns as results or as events, and those of them that wait for a person."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Literal
+
+from appliance.contracts.chat import Message
+from appliance.errors import Conflict, InvalidInput, NotFound
+from appliance.framework.events import AgentEvent, EventType
+from appliance.framework.results import Gathering, TaskResult
+from appliance.ids import new_id
+
+if TYPE_CHECKING:
+    from appliance.framework.making import Made
+
+Decision = Literal["approved", "rejected"]
+
+
+class Waiting:
+    """The runs of one agent that wait for a person, by their ids."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Run] = {}
+        self._closed = False
+
+    async def result(self, run: "_Run", run_id: str) -> TaskResult:
+        """Return what *run* comes to, or that it waits, and keep it then."""
+        try:
+            result = await run.result()
+        except BaseException:
+            self._runs.pop(run_id, None)
+            await run.cancel()
+            raise
+        if result.status == "awaiting_approval":
+            self._runs[run_id] = run
+        else:
+            self._runs.pop(run_id, None)
+        return result
+
+    def asked(self, run_id: str) -> tuple["_Run", str]:
+        """Return the run *run_id* and the id of the approval that it waits for; raise `NotFound`."""
+        run = self._runs.get(run_id)
+        if run is None or run.gathered.approval is None:
+            raise NotFound(f"The run {run_id[:80]!r} waits for nobody here.", remedy="A result that waits names its run.")
+        return run, run.gathered.approval.id
+
+    def require_open(self) -> None:
+        """Raise `Conflict` once `close` was called."""
+        if self._closed:
+            raise Conflict("The agent is closed.", remedy="Create another, with the same `session_id` to go on.")
+
+    async def close(self) -> None:
+        """Cancel every run that waits."""
+        self._closed = True
+        for run in list(self._runs.values()):
+            await run.cancel()
+        self._runs.clear()
+
+
+class Conversation:
+    """The session *session*, or with None one that is begun with its first turn."""
+
+    def __init__(self, made: "Made", waiting: Waiting, *, session: str | None = None) -> None:
+        self._made = made
+        self._waiting = waiting
+        self._session = session
+        self._beginning = asyncio.Lock()
+
+    @property
+    def session_id(self) -> str | None:
+        """The session, None before it is begun."""
+        return self._session
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """What was said so far, the system prompt first; calls of tools and their results are left out."""
+        if self._session is None:
+            return ()
+        context = self._made.turns.services.facade.context_service
+        said = context.get_messages(self._session)
+        return tuple(Message(each.role, each.content) for each in said if each.role != "tool" and not each.uses)
+
+    async def run(self, text: str) -> TaskResult:
+        """Return what comes of *text*; raise `InvalidInput` where it says nothing."""
+        run_id = new_id("run")
+        session = await self._begun(text)
+        return await self._waiting.result(_Run(self._made.turns.take(session, text, run_id=run_id)), run_id)
+
+    async def stream(self, text: str) -> AsyncGenerator[AgentEvent, None]:
+        """Give the events of the turn with *text*; raise `InvalidInput` where it says nothing."""
+        session = await self._begun(text)
+        async with aclosing(self._made.turns.take(session, text, run_id=new_id("run"))) as events:
+            async for event in events:
+                yield event
+
+    async def resume(self, run_id: str, decision: Decision, *, by: str, note: str) -> TaskResult:
+        """Decide on what *run_id* asks, and return what then comes of it; raise `NotFound`, `Conflict`, `InvalidInput`."""
+        run, approval = self._waiting.asked(run_id)
+        if decision not in {"approved", "rejected"}:
+            raise InvalidInput(f"{str(decision)[:40]!r} is no decision.", remedy="It is `approved` or `rejected`.")
+        approvals = self._made.turns.services.tools.approvals
+        await asyncio.to_thread(approvals.decide, approval, decision, by=by, note=note)
+        run.gathered.approval = None
+        return await self._waiting.result(run, run_id)
+
+    async def _begun(self, text: str) -> str:
+        self._waiting.require_open()
+        if not text.strip():
+            raise InvalidInput("The message says nothing.", remedy="Write what you want to know.")
+        async with self._beginning:
+            if self._session is None:
+                sessions = self._made.turns.services.sessions
+                title = self._made.turns.options.session.title or " ".join(text.split())[:80]
+                made = await asyncio.to_thread(sessions.create_session, project=self._made.project, title=title)
+                self._session = made.id
+        return self._session
+
+
+class _Run:
+    """A turn at work in a task of its own: it goes on while nobody waits for it."""
+
+    def __init__(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        self.gathered = Gathering()
+        self._changed = asyncio.Event()
+        self._task = asyncio.create_task(self._work(events))
+
+    async def result(self) -> TaskResult:
+        """Return what the turn came to, or that it now waits for a person."""
+        asked = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait({self._task, asked}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asked.cancel()
+        self._changed.clear()
+        if self._task.done():
+            self._task.result()
+        return self.gathered.result()
+
+    async def cancel(self) -> None:
+        """End it."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({self._task})
+
+    async def _work(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        async with aclosing(events):
+            async for event in events:
+                self.gathered.add(event)
+                if event.type is EventType.AWAITING_APPROVAL:
+                    self._changed.set()

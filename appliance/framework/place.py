@@ -1,0 +1,213 @@
+"""One appliance as agents have it: its index, its model, its tools and what keeps runs, opened on a data directory."""
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from appliance.base import sqlite
+from appliance.base.clock import Clock, SystemClock
+from appliance.base.metrics import Metrics
+from appliance.base.paths import DataPaths, display
+from appliance.codeintel.offers import Graphing, Searching
+from appliance.codeintel.query.graphs import GraphReader
+from appliance.codeintel.query.search import Searcher
+from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.store.generations import Generations
+from appliance.config import Loaded, Settings
+from appliance.contracts.agents import AgentDefinition
+from appliance.contracts.tools import ToolSpec
+from appliance.errors import EngineUnavailable, HostUnfit, NotFound
+from appliance.framework.plugin_context import Taken
+from appliance.framework.plugins import PluginLoader, PluginSet
+from appliance.framework.toolset import built_in
+from appliance.framework.tried import Remembering
+from appliance.ids import ProjectId
+from appliance.inference.catalog import Catalog
+from appliance.inference.pool import EnginePool
+from appliance.inference.store import ModelStore
+from appliance.orchestrator.missions.build import RepositoryNames
+from appliance.orchestrator.runners.envelope import ANSWER
+from appliance.orchestrator.runners.probe import probe
+from appliance.orchestrator.runtime import Orchestrator, Parts, orchestrator
+from appliance.orchestrator.services.chat import LocalChatService
+from appliance.orchestrator.services.provider import EngineModels, Models
+from appliance.orchestrator.services.registry import ToolRegistry
+from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.tables import MIGRATIONS
+
+DEFAULT_PROJECT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeIndex:
+    """What tools read code from; satisfies `reach.CodeIndex`."""
+
+    registry: Registry
+    generations: Generations
+    searcher: Searching
+    graphs: Graphing
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """What agents work on: repositories of one project."""
+
+    project: ProjectId
+    repos: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An open appliance. *owned* is what `close` closes; of one that others opened that is less."""
+
+    settings: Settings
+    paths: DataPaths
+    clock: Clock
+    index: CodeIndex
+    engine: str  # the kind that the chat model runs on, "auto" where it is not in the catalogue
+    services: Orchestrator
+    plugins: PluginSet
+    specs: Mapping[str, ToolSpec]
+    owned: tuple[Callable[[], None], ...]
+
+    @property
+    def agents(self) -> Mapping[str, AgentDefinition]:
+        """The agents that are registered, by name."""
+        return {agent.name: agent for agent in self.plugins.agents}
+
+    def patient(self, seconds: float) -> Orchestrator:
+        """Return the services, with tools that wait so many *seconds* for a person, and runs of their own."""
+        tools = replace(self.services.tools, patience_s=seconds)
+        facade = self.services.facade
+        chat = LocalChatService(
+            context_service=facade.context_service,
+            tool_service=tools,
+            session_service=facade.session_service,
+            provider_service=facade.provider_service,
+            recovery_service=facade.recovery_service,
+        )
+        facade = replace(facade, chat_service=chat, tool_service=tools)
+        return Orchestrator(facade=facade, sessions=self.services.sessions, tools=tools)
+
+    def workspace(self, named: Path | str | None, *, project: str = "") -> Workspace:
+        """Return what *named* means: a repository by name, id or path, a project by name, or with None all of *project*.
+
+        Raise `NotFound` for what is not here: nothing is added, and nothing outside is read.
+        """
+        registry = self.index.registry
+        if named is None:
+            return self._whole(registry.project(project or DEFAULT_PROJECT).id)
+        found = _repos(registry, str(named), project=registry.project(project).id if project else None)
+        if found:
+            return Workspace(found[0].project, tuple(repo.id for repo in found))
+        try:
+            return self._whole(registry.project(str(named)).id)
+        except NotFound:
+            raise NotFound(
+                f"There is no repository or project {display(str(named))!r} here.",
+                remedy=f"`skellig repo add {display(str(named))}` adds one; `skellig repo list` names those there are.",
+            ) from None
+
+    def _whole(self, project: ProjectId) -> Workspace:
+        return Workspace(project, tuple(repo.id for repo in self.index.registry.repos(project)))
+
+    def close(self) -> None:
+        """Close what was opened for it."""
+        for close in self.owned:
+            close()
+
+
+def open_place(loaded: Loaded, *, models: Models | None = None) -> Place:
+    """Return the appliance of *loaded* settings, with *models* in place of its engines' if they are given.
+
+    It must be there: raise `HostUnfit` where no appliance was ever started in that data directory.
+    """
+    settings, clock = loaded.settings, SystemClock()
+    paths = DataPaths(settings.data)
+    if not paths.global_db.is_file():
+        raise HostUnfit(
+            f"There is no appliance in {display(str(paths.root))}.",
+            remedy="`skellig up` makes one; SKELLIG_DATA or `config=` names another directory.",
+            path=str(paths.root),
+        )
+
+    def connect() -> sqlite3.Connection:
+        return sqlite.connect(paths.global_db, migrations=MIGRATIONS)
+
+    registry = Registry(connect(), paths=paths, limits=settings.index, clock=clock)
+    generations = Generations(registry, paths=paths, clock=clock)
+    catalog = Catalog.load()
+    pool = EnginePool(paths, catalog=catalog, settings=settings)
+    searcher = Searcher(generations, pool.embedder(), clock)
+    index = CodeIndex(registry, generations, searcher, GraphReader(generations, searcher, clock))
+    store = ModelStore(paths.models, catalog=catalog, beside=settings.models_at)
+    place = assembled(settings, index, connect=connect, clock=clock, models=models or EngineModels(store, pool))
+    return replace(place, owned=(*place.owned, generations.close, registry.close))
+
+
+def assembled(
+    settings: Settings,
+    index: CodeIndex,
+    *,
+    connect: Callable[[], sqlite3.Connection],
+    clock: Clock,
+    models: Models,
+    metrics: Metrics | None = None,
+) -> Place:
+    """Return a place over what is open already; its `close` leaves that open."""
+    paths = DataPaths(settings.data)
+    registry = ToolRegistry()
+    for tool in builtin_tools(index):
+        registry.register(tool)
+    plugins = load_plugins(settings, paths)
+    for tool in plugins.tools:
+        registry.register(tool)
+    for rule in plugins.rules:
+        registry.add_rule(rule)
+    engine = _engine(settings, models)
+    services = orchestrator(
+        Parts(
+            connect=connect,
+            clock=clock,
+            models=models,
+            probe=Remembering(paths.root, engine, probe),
+            tools=registry,
+            repositories=RepositoryNames(index.registry),
+            metrics=metrics,
+        )
+    )
+    specs = {spec.name: spec for spec in registry.specs}
+    return Place(settings, paths, clock, index, engine, services, plugins, specs, (services.close,))
+
+
+def load_plugins(settings: Settings, paths: DataPaths) -> PluginSet:
+    """Return how every plugin is, with those loaded that *settings* enable."""
+    loader = PluginLoader(
+        validate=len,
+        aside=paths.scratch,
+        taken=Taken(tools=frozenset({*built_in(), ANSWER})),
+        folder=settings.plugins.folder,
+    )
+    return loader.load(settings.plugins.enabled)
+
+
+def _engine(settings: Settings, models: Models) -> str:
+    if settings.chat.engine != "auto":
+        return settings.chat.engine
+    with suppress(NotFound, EngineUnavailable):
+        return Catalog.load().get(models.open("").model).engine
+    return "auto"
+
+
+def _repos(registry: Registry, named: str, *, project: ProjectId | None) -> list[Repo]:
+    """Return the repositories that *named* means: by name or id, or those at that path or below it."""
+    known = registry.repos(project)
+    by_name = [repo for repo in known if named in {repo.id, repo.name}]
+    if by_name:
+        return by_name[:1]
+    path = Path(named).expanduser().absolute()
+    at = [repo for repo in known if isinstance(repo.source, Path) and repo.source == path]
+    return at[:1]

@@ -1,0 +1,136 @@
+"""What a turn of an agent came to, and what sessions cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from appliance.contracts.tools import Json
+from appliance.framework.events import AgentEvent, EventType
+
+TaskStatus = Literal["done", "paused", "awaiting_approval", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """A call that was made or refused. *result* is what the model was told; *error* is that too, where it failed."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    result: str = ""
+    error: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether the call was made and gave an output."""
+        return not self.error
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A question to a person: whether exactly this call may be made. *expires_at* is in seconds since the epoch."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Json]
+    why: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a turn came to.
+
+    *success* is whether *status* is ``done``; ``paused``: its steps led nowhere, and the next message goes on from there;
+    ``awaiting_approval``: *approval_request* waits for a person, and `Agent.resume` goes on; ``failed``: *error* says why.
+    """
+
+    content: str
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    success: bool = True
+    error: str = ""
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    status: TaskStatus = "done"
+    run_id: str = ""
+    approval_request: ApprovalRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """What one turn, or several together, took of the engine and of tools. *seconds* are from first to last event."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    tool_calls: int = 0
+    seconds: float = 0.0
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMetrics:
+    """What a session has cost so far. Only turns that were observed count; *failed* are those without an answer."""
+
+    session_id: str
+    turns: int = 0
+    failed: int = 0
+    cost: TurnCost = field(default_factory=TurnCost)
+
+
+class Gathering:
+    """Makes the result of a turn from its events."""
+
+    def __init__(self) -> None:
+        self._content: list[str] = []
+        self._calls: dict[int, ToolCallRecord] = {}
+        self._error = ""
+        self._last = AgentEvent(EventType.STREAM_START)
+        self.approval: ApprovalRequest | None = None
+
+    def add(self, event: AgentEvent) -> None:
+        """Take *event* in."""
+        self._last = event
+        if event.type is EventType.CONTENT:
+            self._content.append(event.content)
+        elif event.type is EventType.TOOL_CALL:
+            self._calls[event.sequence_id] = ToolCallRecord(event.tool_name, event.arguments)
+        elif event.type in {EventType.TOOL_RESULT, EventType.TOOL_ERROR}:
+            made = self._calls[event.parent_event_id or 0]
+            self._calls[event.parent_event_id or 0] = ToolCallRecord(made.tool, made.arguments, event.result, event.error)
+            self.approval = None
+        elif event.type is EventType.AWAITING_APPROVAL:
+            self.approval = _approval(event)
+        elif event.type is EventType.ERROR:
+            self._error = event.error
+
+    def result(self) -> TaskResult:
+        """Return what it came to so far; whole once the last event is in."""
+        status: TaskStatus = "failed" if self._error else "done"
+        if self.approval is not None:
+            status = "awaiting_approval"
+        elif self._last.metadata.get("status") == "paused":
+            status = "paused"
+        return TaskResult(
+            content="".join(self._content).strip(),
+            tool_calls=tuple(self._calls.values()),
+            success=status == "done",
+            error=self._error,
+            metadata=self._last.metadata if self._last.type is EventType.STREAM_END else {},
+            status=status,
+            run_id=self._last.run_id,
+            approval_request=self.approval,
+        )
+
+
+def _approval(event: AgentEvent) -> ApprovalRequest:
+    told = event.metadata
+    expires = told.get("expires_at")
+    return ApprovalRequest(
+        str(told.get("approval", "")),
+        event.tool_name,
+        event.arguments,
+        event.content,
+        float(expires) if isinstance(expires, int | float) else 0.0,
+    )

@@ -1,0 +1,358 @@
+"""Claims about agents: their turns, their streams, and that they get nothing that they were not granted."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import Conflict, EngineUnavailable, InvalidInput, NotFound, NotGranted
+from appliance.framework import EventType, Team, ToolSet
+from appliance.framework.agent import Agent
+from appliance.framework.events import AgentEvent
+from appliance.framework.tried import FILE
+from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, compact
+from tests.support.agent_house import AgentHouse
+
+
+@asynccontextmanager
+async def agent(house: AgentHouse, **arguments: object) -> AsyncIterator[Agent]:
+    async with await Agent.create(config=house.loaded, **arguments) as made:  # type: ignore[arg-type]
+        yield made
+
+
+async def heard(made: Agent, prompt: str) -> list[AgentEvent]:
+    return [event async for event in made.stream(prompt)]
+
+
+def kinds(events: list[AgentEvent]) -> list[str]:
+    """Return the kinds of *events*, of a run of the same one."""
+    return [
+        event.type for before, event in zip([None, *events], events, strict=False) if not before or before.type != event.type
+    ]
+
+
+def test_it_looks_things_up_and_answers(house: AgentHouse) -> None:
+    script = house.follow(("search_code", {"query": "verify"}), answer="It is in shop/store.py.")
+
+    async def work() -> None:
+        async with agent(house) as made:
+            result = await made.run("Where is verify?")
+            assert (result.content, result.status, result.success) == ("It is in shop/store.py.", "done", True)
+            assert [call.tool for call in result.tool_calls] == ["search_code"]
+            assert "store.py" in result.tool_calls[0].result
+            assert result.run_id.startswith("run_")
+
+    asyncio.run(work())
+    assert len(script.answers) == 1
+
+
+def test_a_stream_tells_each_step_and_then_one_answer_token_by_token(house: AgentHouse) -> None:
+    house.follow(("search_code", {"query": "verify"}), ("read_lines", {"path": "no/such"}), answer="It is in the store.")
+
+    async def work() -> list[AgentEvent]:
+        async with agent(house) as made:
+            return await heard(made, "Where is verify?")
+
+    events = asyncio.run(work())
+    assert kinds(events) == [
+        "stream_start", "tool_call", "tool_result", "tool_call", "tool_error", "stage_change", "content", "stream_end"
+    ]  # fmt: skip
+    assert [event.sequence_id for event in events] == list(range(1, len(events) + 1))
+    pieces = [event.content for event in events if event.type is EventType.CONTENT]
+    assert ("".join(pieces), len(pieces) > 3) == ("It is in the store.", True)
+    calls = [event for event in events if event.type is EventType.TOOL_CALL]
+    ends = [event for event in events if event.type in {EventType.TOOL_RESULT, EventType.TOOL_ERROR}]
+    assert [event.parent_event_id for event in ends] == [event.sequence_id for event in calls]
+    assert [event.tool_id for event in ends] == [event.tool_id for event in calls]
+    assert events[-1].metadata["status"] == "done"
+
+
+def test_a_model_that_never_calls_a_tool_is_asked_for_its_answer_once(house: AgentHouse) -> None:
+    script = house.follow()
+
+    async def work() -> None:
+        async with agent(house) as made:
+            events = await heard(made, "Say hi")
+            assert "".join(event.content for event in events) == "The answer."
+
+    asyncio.run(work())
+    assert len(script.answers) == 1
+
+
+def test_what_stands_before_a_task_is_at_most_1500_tokens(house: AgentHouse) -> None:
+    script = house.follow(("search_code", {"query": "verify"}))
+
+    async def work() -> None:
+        async with agent(house) as made:
+            await made.run("Hi")
+
+    asyncio.run(work())
+    for request in script.asked:
+        overhead = "".join(message.content for message in request.messages[:-1]) + compact(request.schema or {})
+        assert about_tokens(overhead) <= MOST_TOKENS
+
+
+def test_a_model_that_calls_what_it_was_not_granted_gets_nothing(house: AgentHouse) -> None:
+    """One that is held to no form can write any name: it is the tool service that refuses it."""
+    (house.root / FILE).unlink(missing_ok=True)
+    steps = [
+        ("search_code", {"query": "verify"}),
+        ("deploy", {}),
+        ("nothing", {}),
+        ("read_lines", {"path": "vault/keys.py"}),
+    ]
+    script = house.follow(*steps, native=True)
+
+    async def work() -> None:
+        async with agent(house, tools=["read_lines"], workspace="shop") as made:
+            result = await made.run("Look around.")
+            assert [call.success for call in result.tool_calls] == [False] * 4
+            assert "not_granted" in result.tool_calls[0].error
+
+    try:
+        asyncio.run(work())
+    finally:
+        (house.root / FILE).unlink(missing_ok=True)
+    told = "".join(message.content for request in script.asked for message in request.messages)
+    assert "store.py" not in told
+    assert "gold" not in told
+
+
+def test_what_a_model_can_do_is_found_out_once(house: AgentHouse) -> None:
+    """To find it out takes half a minute on a small machine: no agent may begin with that twice."""
+
+    async def work() -> int:
+        house.follow()
+        async with agent(house) as made:
+            await made.run("Hi")
+        before = len(house.engine.requests)
+        async with agent(house) as made:
+            await made.run("Hi")
+        return len(house.engine.requests) - before
+
+    assert asyncio.run(work()) == 2  # a choice and an answer
+
+
+def test_turns_of_one_agent_are_one_conversation_with_the_system_prompt_once(house: AgentHouse) -> None:
+    script = house.follow()
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            await made.run("A")
+            await made.run("B", context={"file": "x.py"})
+
+    asyncio.run(work())
+    last = script.answers[-1].messages
+    assert [message.role for message in last] == ["system", "user", "assistant", "user"]
+    assert last[-1].content == 'B\n\nContext:\n{"file": "x.py"}'
+
+
+@pytest.mark.parametrize(("prompt", "context"), [("", None), ("  ", None), ("A", 7), ("A", {"a": object()})])
+def test_a_prompt_or_context_that_says_nothing_is_refused(house: AgentHouse, prompt: str, context: object) -> None:
+    async def work() -> None:
+        async with agent(house) as made:
+            with pytest.raises(InvalidInput):
+                await made.run(prompt, context=context)  # type: ignore[arg-type]
+
+    asyncio.run(work())
+
+
+def test_a_turn_that_fails_is_a_result_and_leaves_no_trace_in_the_conversation(house: AgentHouse) -> None:
+    script = house.follow()
+
+    async def work() -> None:
+        async with agent(house, tools=[], session_config={"seconds": 5.0}) as made:
+            house.engine.failure = EngineUnavailable("The engine broke off.")
+            house.engine.fail_after = 1
+            result = await made.run("A")
+            assert (result.status, result.success, result.metadata["code"]) == ("failed", False, "engine_unavailable")
+            assert result.error
+            house.engine.failure = None
+            assert (await made.run("A")).success
+
+    try:
+        asyncio.run(work())
+    finally:
+        house.engine.failure = None
+    assert [message.role for message in script.answers[-1].messages] == ["system", "user"]
+
+
+def test_a_stream_that_nobody_reads_on_lets_the_engine_go(house: AgentHouse) -> None:
+    house.follow(answer="word " * 200)
+    house.engine.pace = 50
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            stream = made.stream("A")
+            async for event in stream:
+                if event.type is EventType.CONTENT:
+                    break
+            before = house.engine.cancelled
+            await stream.aclose()
+            while house.engine.cancelled == before:  # noqa: ASYNC110 - of another thread, which tells nobody here
+                await asyncio.sleep(0.01)
+            house.engine.pace = None
+            house.follow()
+            assert (await made.run("B")).success
+
+    try:
+        asyncio.run(asyncio.wait_for(work(), 20))
+    finally:
+        house.engine.pace = None
+
+
+def test_a_call_that_needs_a_person_waits_for_one(house: AgentHouse) -> None:
+    house.follow(("deploy", {}), answer="Done.")
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"]) as made:
+            asked = await made.run("Deploy it.")
+            assert (asked.status, asked.success) == ("awaiting_approval", False)
+            assert asked.approval_request is not None
+            assert asked.approval_request.tool == "deploy"
+            with pytest.raises(InvalidInput):
+                await made.resume(asked.run_id, "perhaps")  # type: ignore[arg-type]
+            done = await made.resume(asked.run_id, "approved", by="ada")
+            assert (done.content, done.tool_calls[0].result, done.run_id) == ("Done.", "deployed", asked.run_id)
+            with pytest.raises(NotFound):
+                await made.resume(asked.run_id, "approved")
+
+    asyncio.run(work())
+
+
+def test_a_call_that_a_person_rejects_is_not_made(house: AgentHouse) -> None:
+    house.follow(("deploy", {}), answer="I may not.")
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"]) as made:
+            asked = await made.run("Deploy it.")
+            done = await made.resume(asked.run_id, "rejected", note="Not on a Friday.")
+            assert "Not on a Friday." in done.tool_calls[0].error
+            assert (done.content, done.status) == ("I may not.", "done")
+
+    asyncio.run(work())
+
+
+def test_a_call_that_nobody_decides_on_is_rejected(house: AgentHouse) -> None:
+    house.follow(("deploy", {}), answer="I may not.")
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"], session_config={"approval_seconds": 0.2}) as made:
+            events = await heard(made, "Deploy it.")
+            asks = next(event for event in events if event.type is EventType.AWAITING_APPROVAL)
+            assert asks.parent_event_id == asks.sequence_id - 1
+            assert any(event.type is EventType.TOOL_ERROR for event in events)
+
+    asyncio.run(work())
+
+
+def test_an_agent_that_is_closed_cancels_what_waits_and_takes_no_more(house: AgentHouse) -> None:
+    house.follow(("deploy", {}))
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"]) as made:
+            assert (await made.run("Deploy it.")).status == "awaiting_approval"
+        with pytest.raises(Conflict):
+            await made.run("More")
+        with suppress(NotFound):
+            await made.resume("run_x", "approved")
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+
+
+def test_a_message_of_a_chat_is_never_dropped(house: AgentHouse) -> None:
+    script = house.follow(answer=lambda request: f"re: {request.messages[-1].content}")
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            session = made.chat("A")
+            assert (await session.send("B")).content == "re: B"
+            assert [event.content async for event in session.stream("C") if event.type is EventType.CONTENT]
+            assert session.turn_count == 3
+            said = [(message.role, message.content) for message in session.history[1:]]
+            assert said == [(who, f"{'re: ' * (who != 'user')}{what}") for what in "ABC" for who in ("user", "assistant")]
+            assert (await made.chat().send("D")).content == "re: D"
+            assert made.session_id is None
+
+    asyncio.run(work())
+    assert [request.messages[-1].content for request in script.answers] == ["A", "B", "C", "D"]
+    assert all([message.role for message in request.messages].count("system") == 1 for request in script.answers)
+
+
+def test_an_opening_that_cannot_be_sent_is_sent_with_the_next_message(house: AgentHouse) -> None:
+    script = house.follow()
+
+    async def work() -> None:
+        async with agent(house, tools=[], session_config={"seconds": 5.0}) as made:
+            session = made.chat("A")
+            house.engine.failure, house.engine.fail_after = EngineUnavailable("Away."), 1
+            assert (await session.send("B")).status == "failed"
+            assert [event.type async for event in session.stream("B")][-1] is EventType.STREAM_END
+            house.engine.failure = None
+            assert (await session.send("B")).success
+            assert session.turn_count == 2
+
+    try:
+        asyncio.run(work())
+    finally:
+        house.engine.failure = None
+    assert [message.content for message in script.answers[-1].messages if message.role == "user"] == ["A", "B"]
+
+
+def test_a_team_works_on_the_agent_s_model_and_within_its_grants(house: AgentHouse) -> None:
+    script = house.follow(("search_code", {"query": "verify"}), answer="Found.")
+
+    async def work() -> None:
+        async with agent(house, tools=ToolSet.minimal()) as made:
+            looks = made.member("looks", tools=["search_code"])
+            team = Team([looks, made.member("reads", skill="You read.")], tools=made.tools)
+            result = await team.run("Find verify.")
+            assert (result.status, result.content) == ("done", "## looks\n\nFound.\n\n## reads\n\nFound.")
+            assert int(str(result.usage["total_tokens"])) > 0
+            with pytest.raises(NotGranted):
+                made.member("more", tools=["callers"])
+
+    asyncio.run(work())
+    assert any(request.messages[0].content.startswith("You read.") for request in script.answers)
+
+
+def test_nothing_is_written_outside_the_data_directory(
+    house: AgentHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.follow(("search_code", {"query": "verify"}))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    repositories = house.root.parent
+
+    def state() -> dict[str, float]:
+        inside = [
+            path
+            for path in repositories.rglob("*")
+            if not path.is_relative_to(house.root) and "__pycache__" not in path.parts
+        ]
+        return {str(path): path.stat().st_mtime for path in inside}
+
+    before = state()
+
+    async def work() -> None:
+        async with agent(house) as made:
+            await made.run("Where is verify?")
+
+    asyncio.run(work())
+    assert list(tmp_path.iterdir()) == []
+    assert state() == before
+
+
+def test_the_names_of_the_framework_load_nothing_that_they_do_not_need() -> None:
+    """Half the appliance is loaded with the first agent that is made, and not with its name."""
+    heavy = {"numpy", "scipy", "lancedb", "pyarrow", "litestar", "httpx2", "tree_sitter", "jsonschema", "pydantic_settings"}
+    script = (
+        "import sys; from appliance.framework import Agent, EventType, ToolSet, Team\n"
+        f"print(sorted({heavy!r} & set(sys.modules)), sorted(n for n in sys.modules if n.startswith('appliance.codeintel')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[] []\n"
