@@ -29,10 +29,20 @@ Context = str | Mapping[str, Json] | None
 
 
 class Agent:
-    """Made by `create`, and used as an async context manager.
+    """Made by `create`, and used as an async context manager, in one event loop.
 
     `run` and `stream` go on with one conversation, the agent's own; `chat` begins another. Turns of one conversation follow
-    each other. Use it in one event loop.
+    each other. Of the arguments of `create`:
+
+    - *provider* is ``local`` or the engine that runs the model, *model* the one that is served;
+    - *temperature* and *max_tokens* are of answers; at most a half of the model's context is for one;
+    - *tools* are a `ToolSet` or names, by default `ToolSet.default` with those of plugins; *airgapped* leaves these out;
+    - with *thinking* the model first makes notes, which are streamed and not kept;
+    - *profile* is an agent that a plugin registered: its skill and its tools;
+    - *workspace* is a repository by name or path, or a project; by default the whole project ``default``;
+    - *vertical* is refused: there are none;
+    - *enable_observability* keeps with the session what turns cost, and logs them; calls of tools are on record in any case;
+    - with *session_id* it goes on with that session, or begins it; *session_config* takes what `SessionConfig` has.
     """
 
     def __init__(self, made: "Made", *, owned: bool = True) -> None:
@@ -62,34 +72,14 @@ class Agent:
     ) -> Self:
         """Return an agent on the appliance of *config*: settings, their file, or with None those of the environment.
 
-        *provider* is ``local`` or the engine that runs the model; *model* the one that is served. *temperature* and
-        *max_tokens* are of answers; at most a half of the model's context is for one. *tools* are a `ToolSet` or names; by
-        default `ToolSet.default`, with those of plugins. With *thinking* the model first makes notes, which are streamed and
-        not kept. *airgapped* leaves out the tools of plugins. *profile* is an agent that a plugin registered: its skill and
-        its tools. *workspace* is a repository by name or path, or a project; by default the whole project ``default``. With
-        *session_id* it goes on with that session, or begins it. *enable_observability* keeps with the session what turns
-        cost, and logs them; calls of tools are on record in any case. *session_config* takes what `SessionConfig` has.
-
-        Raise `InvalidInput` or `NotFound` for what cannot be honoured (*vertical* can never be), `HostUnfit` where there is
-        no appliance, `EngineUnavailable` where it has no chat model.
+        Raise `InvalidInput`, `NotFound` or `LimitExceeded` for what cannot be honoured, `HostUnfit` where there is no
+        appliance, `EngineUnavailable` where it has no chat model.
         """
         making = importlib.import_module("appliance.framework.making")  # half the appliance: it waits until it is needed
         wanted = making.Wanted(
-            provider,
-            model,
-            temperature,
-            max_tokens,
-            tools,
-            thinking,
-            airgapped,
-            profile,
-            workspace,
-            config,
-            vertical,
-            enable_observability,
-            session_id,
-            session_config,
-        )
+            provider, model, temperature, max_tokens, tools, thinking, airgapped, profile, workspace, config, vertical,
+            enable_observability, session_id, session_config,
+        )  # fmt: skip
         return cls(await making.make(wanted))
 
     @property
