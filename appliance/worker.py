@@ -30,6 +30,7 @@ from appliance.jobs.queue import Job
 from appliance.jobs.worker import Handler, JobContext, Worker
 from appliance.missioning import JOB as MISSION
 from appliance.orchestrator.missions.desk import Desk
+from appliance.orchestrator.worktree import Worktrees
 from appliance.reconciling import declared, reconcile
 from appliance.services import Services
 from appliance.sightings import Sightings
@@ -215,6 +216,7 @@ def worker_of(services: Services, sightings: Sightings) -> Worker:
 
 def work(services: Services, stop: threading.Event) -> None:
     """Work on jobs until *stop* is set, and ask for what is missing, at once and every few minutes."""
+    Worktrees(services.paths).sweep()
     reconcile(services, "declared", declared(services))
     sightings = Sightings(services.clock)
     keepers = [

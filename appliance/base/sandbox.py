@@ -22,7 +22,7 @@ from appliance.base import durable, proc
 from appliance.base.confine import watch
 from appliance.base.confine.order import Layer, Limits, Order
 from appliance.base.removal import remove_tree
-from appliance.errors import HostUnfit, InvalidInput, NotFound
+from appliance.errors import Conflict, HostUnfit, InvalidInput, NotFound
 
 Ending = Literal["itself", "time", "output", "memory", "processes", "disk", "stopped", "broken"]
 """How a command ended: by itself, or because it took more than it may, or was stopped; ``broken``: killed from elsewhere."""
@@ -35,10 +35,13 @@ _SYSTEM: Final = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types"),
     *("/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/protocols", "/etc/services"),
 )
+_PREFIX: Final = "sandbox-"
+_LOCK: Final = "lock"
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _START_S: Final = 30.0
 _END_S: Final = 30.0
 _TICK_S: Final = 0.1
+_FRESH_S: Final = 60.0
 _PIECE: Final = 1 << 16
 
 
@@ -105,12 +108,25 @@ def run(
     if Path(os.path.realpath(aside)).is_relative_to(os.path.realpath(folder)):
         raise InvalidInput(f"{aside} is in {folder}.", remedy="Keep temporary files aside of the folder of the command.")
     policy = policy or Policy()
-    private = Path(tempfile.mkdtemp(prefix="sandbox-", dir=durable.make_directory(aside)))
+    private = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=durable.make_directory(aside)))
     try:
-        order = _order(command, folder, private, policy)
-        return _Run(order, private / "order.json", stop).outcome()
+        with durable.exclusive(private / _LOCK, what="a command in the sandbox"):
+            order = _order(command, folder, private, policy)
+            return _Run(order, private / "order.json", stop).outcome()
     finally:
         remove_tree(private)
+
+
+def sweep(aside: Path) -> int:
+    """Remove the temporary files that commands of processes that died left in *aside*; return of how many."""
+    removed = 0
+    for private in aside.glob(f"{_PREFIX}*"):
+        if not (private / _LOCK).exists() and time.time() - private.stat().st_mtime < _FRESH_S:
+            continue  # it is about to be locked
+        with contextlib.suppress(Conflict, HostUnfit, OSError), durable.exclusive(private / _LOCK, what="a command"):
+            remove_tree(private)
+            removed += 1
+    return removed
 
 
 def _order(command: Sequence[str], folder: Path, private: Path, policy: Policy) -> Order:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from appliance.base import durable
+from appliance.base import durable, sandbox
 from appliance.base.budget import Budget
 from appliance.base.paths import DataPaths
 from appliance.base.removal import remove_tree
 from appliance.codeintel.source.base import Entry, LeftOut, Source
 from appliance.codeintel.source.secrets import is_secret_file
-from appliance.errors import Conflict, Forbidden
+from appliance.errors import Conflict, Forbidden, HostUnfit
 from appliance.ids import BlobId, CommitId
 
 _PREFIX: Final = "worktree-"
@@ -78,14 +78,16 @@ class Worktrees:
         return path
 
     def sweep(self) -> int:
-        """Remove what processes that died left behind, and return how many worktrees that were."""
-        removed = 0
-        with suppress(FileNotFoundError):
-            for lock in sorted(self._folder.glob(f"{_PREFIX}*{_LOCK}")):
-                with suppress(Conflict), durable.exclusive(lock, what="a scratch worktree"):
-                    remove_tree(lock.with_suffix(""))
-                    lock.unlink(missing_ok=True)
-                    removed += 1
+        """Remove what processes that died left behind, and return how many worktrees and commands that was of.
+
+        What cannot be removed is left to the next time.
+        """
+        removed = sandbox.sweep(self._folder) + sandbox.sweep(self.aside)
+        for lock in sorted(self._folder.glob(f"{_PREFIX}*{_LOCK}")):
+            with suppress(Conflict, HostUnfit, OSError), durable.exclusive(lock, what="a scratch worktree"):
+                remove_tree(lock.with_suffix(""))
+                lock.unlink(missing_ok=True)
+                removed += 1
         return removed
 
     def _written(self, source: Source, commit: CommitId, folder: Path) -> Worktree:

@@ -277,6 +277,17 @@ def test_all_ends_with_the_process_that_asked(folder: Path, tmp_path: Path) -> N
         asking.kill()
     assert _until(lambda: not list(_mentioning(str(folder))))
     assert not (folder / "late").exists()
+    assert len(list((tmp_path / "aside").iterdir())) == sandbox.sweep(tmp_path / "aside") == 1
+    assert list((tmp_path / "aside").iterdir()) == []
+
+
+def test_what_a_command_uses_is_not_swept_from_under_it(run: Run, tmp_path: Path) -> None:
+    swept: list[int] = []
+    sweeping = threading.Timer(0.3, lambda: swept.append(sandbox.sweep(tmp_path / "aside")))
+    sweeping.start()
+    done = run("sh", "-c", 'echo kept > "$TMPDIR/x"; sleep 0.8; cat "$TMPDIR/x"')
+    sweeping.join()
+    assert (swept, done.stdout) == ([0], b"kept\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
