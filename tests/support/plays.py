@@ -28,6 +28,7 @@ PAUSES = "How is the total of a cart made? (pause)"
 FAILS = "How is the total of a cart made? (fail)"
 MANY = "How is the total of a cart made? (many)"
 HELD = "How is the total of a cart made? (held)"
+MARKUP = "<img src=x onerror=alert(1)>"  # what a model or a repository may say
 HOLD = "hold-mission"
 """While this file is in the data directory, the second tool of a mission with the goal `HELD` does not answer."""
 
@@ -55,7 +56,9 @@ class Play:
             "asked_model", {"messages": [], "parameters": {}}, gives="model_said", agent="researcher", do=_said
         )
         journal.note(
-            "staged", {"junior": "researcher", "summary": "It is in shop/cart.py.", "seconds": 2.0}, agent="coordinator"
+            "staged",
+            {"junior": "researcher", "summary": f"It is in shop/cart.py. {MARKUP}", "seconds": 2.0},
+            agent="coordinator",
         )
         if mission.goal == PAUSES:
             await journal.pause("It used all of its tokens.")
@@ -137,7 +140,7 @@ def answer(places: int = 1) -> Answer:
         "prose",
         tuple(Citation(n, span, "Cart.total", "method", text) for n in range(1, places + 1)),
         sentences=(Sentence("`Cart.total` adds up the lines.", (places,)),),
-        struck=(Struck("It calls frobnicate.", "frobnicate is nowhere in the evidence"),),
+        struck=(Struck(f"It calls frobnicate. {MARKUP}", "frobnicate is nowhere in the evidence"),),
         model="scripted",
         timings={"total_ms": 900.0},
     )

@@ -9,7 +9,7 @@ import pytest
 from appliance.ids import MissionId
 from appliance.services import Services
 from tests.support.appliance import Client, make_services
-from tests.support.plays import FAILS, GOAL, MANY, PAUSES, played, tampered, waits, with_plays
+from tests.support.plays import FAILS, GOAL, MANY, MARKUP, PAUSES, played, tampered, waits, with_plays
 from tests.unit.console.test_pages import Outline, logged_in
 
 HOSTILE = '<script>alert(1)</script> "onload=x'
@@ -92,6 +92,15 @@ def test_an_answer_of_many_places_keeps_its_page_small_and_says_what_is_not_on_i
     assert "40 of 40 verified at their commit; 24 further places" in answer.text
     assert "[40]</a>" in answer.text.partition('class="prose"')[2]
     assert "start=3&amp;end=4#L3" in answer.text.partition('class="prose"')[2].partition("[40]")[0]
+
+
+def test_what_models_and_repositories_say_is_text_on_every_page_of_a_mission(browser: Client, services: Services) -> None:
+    mission = started(browser)
+    played(services, mission)
+    for address in (f"/missions/{mission}", f"/missions/{mission}?before=99"):
+        page = browser.get(address).text
+        assert MARKUP not in page
+        assert "&lt;img src=x onerror=alert(1)&gt;" in page
 
 
 def test_what_it_asks_is_decided_by_two_buttons_and_only_once(browser: Client, services: Services) -> None:
