@@ -135,6 +135,16 @@ def test_a_worker_that_starts_asks_for_the_vectors_that_are_missing(services: Se
     assert [job.state for job in services.jobs.list(kind="embed")] == ["queued", "done"]
 
 
+def test_a_worker_that_starts_removes_what_agents_of_a_killed_one_left(services: Services) -> None:
+    left = services.paths.scratch / "worktree-1"
+    left.mkdir(parents=True)
+    left.with_name("worktree-1.lock").touch()
+    stop = threading.Event()
+    stop.set()
+    work(services, stop)
+    assert list(services.paths.scratch.iterdir()) == []
+
+
 def test_a_damaged_index_ends_no_worker_and_is_asked_for_again(services: Services, repo: RepoId, tmp_path: Path) -> None:
     project = services.registry.project("default").id
     ill = services.registry.add_repo(project, make_repo(tmp_path, {"b.py": "y = 1\n"}, name="ill")).id
