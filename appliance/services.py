@@ -30,10 +30,8 @@ from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
-from appliance.framework.plugin_context import Taken
-from appliance.framework.plugins import PluginLoader, PluginStatus
-from appliance.framework.toolset import built_in
-from appliance.framework.workflow_check import validate_workflow
+from appliance.framework.place import load_plugins
+from appliance.framework.plugins import PluginStatus
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -194,7 +192,7 @@ def build(loaded: Loaded) -> Services:
     catalog = Catalog.load()
     engines = EnginePool(paths, catalog=catalog, settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
-    plugins = _plugins(settings, paths)
+    plugins = load_plugins(settings, paths).statuses
     parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
     return Services(
         settings=settings,
@@ -235,13 +233,6 @@ def missions_of(parts: Parts, *, jobs: JobQueue) -> Missions:
         jobs=jobs,
         make_runner=lambda: runner_of(parts),
     )
-
-
-def _plugins(settings: Settings, paths: DataPaths) -> tuple[PluginStatus, ...]:
-    """Return how every plugin is, having loaded those that the settings enable."""
-    taken = Taken(tools=frozenset(built_in()))
-    loader = PluginLoader(validate_workflow, paths.scratch, taken=taken, folder=settings.plugins.folder)
-    return loader.load(settings.plugins.enabled).statuses
 
 
 def _digest(catalog: Catalog, model: str) -> str:
