@@ -216,7 +216,7 @@ REFUSED: list[tuple[str, object, type[ApplianceError], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("argument", "value", "check"), HONOURED, ids=[f"{name}={value}"[:40] for name, value, _ in HONOURED]
+    ("argument", "value", "check"), HONOURED, ids=[f"{name}, {check.__name__}" for name, _, check in HONOURED]
 )
 def test_an_argument_is_honoured(house: AgentHouse, argument: str, value: Any, check: Check) -> None:  # noqa: ANN401
     script = house.follow()
