@@ -156,7 +156,7 @@ def _missions(services: Services) -> Handler:
         except Cancelled:
             if services.jobs.look(context.lease) == "cancel":
                 with suppress(Conflict):  # it was the mission that was stopped, and it has ended
-                    missions.desk.cancel(which, by="Whoever stopped its job")
+                    missions.desk.cancel(which, by="Somebody, by its job,")
             raise
 
     return mission
@@ -178,6 +178,8 @@ class _Minded:
                 self._context.progress("steps", self._desk.get(MissionId(self._context.job.key)).entries, None)
         except Cancelled as exc:
             self._stopped = exc
+        except StoreBusy as exc:  # the next look is soon
+            _log.warning("mission.look_failed", mission=self._context.job.key, reason=exc.message)
         if self._stopped is not None:
             raise self._stopped
 
