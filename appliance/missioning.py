@@ -52,7 +52,8 @@ class Missions:
 
     def cancel(self, mission: MissionId, *, by: str) -> Mission:
         """Stop *mission*, at whatever it is; raise `NotFound`, or `Conflict` if it has ended."""
-        self.desk.cancel(mission, by=by)
+        if self.desk.cancel(mission, by=by).state == "cancelled":
+            self.approvals.withdraw(mission)
         at_work = [job for job in self._jobs.list(kind=JOB, key=mission) if not job.ended]
         for job in at_work:
             with suppress(Conflict):  # it has ended just now

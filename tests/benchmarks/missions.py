@@ -25,7 +25,7 @@ from appliance.codeintel.results import Answer, Scope
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
-from appliance.orchestrator.missions.build import Parts, desk_of, digests, runner_of
+from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.model import Entry, Mission, Replay
 from appliance.tables import MIGRATIONS
@@ -151,7 +151,7 @@ def _worked(folder: Path, mission: str) -> None:
         generations=indexed.generations,
         searcher=indexed.searcher(),
         chat=_client(folder),
-        digest=digests(Catalog.load()),
+        digest=lambda name: " ".join(file.sha256 for file in Catalog.load().get(name).file),
         clock=indexed.clock,
     )
     runner = runner_of(parts)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from appliance.base.clock import Clock
 from appliance.codeintel.needs import ChatModel
+from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
 from appliance.codeintel.store.generations import Generations
+from appliance.contracts.safety import SafetyRule
 from appliance.contracts.tools import Tool
 from appliance.errors import NotFound
 from appliance.ids import ProjectId
-from appliance.inference.catalog import Catalog
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.hands import Equipment, WorkingHands
@@ -23,6 +24,7 @@ from appliance.orchestrator.missions.working import MissionCode
 from appliance.orchestrator.services.audit import ToolAudit
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.tool import LocalToolService
+from appliance.orchestrator.tools.builtin import builtin_tools
 
 Connect = Callable[[], sqlite3.Connection]
 
@@ -42,17 +44,10 @@ class Parts:
     digest: Callable[[str], str]
     clock: Clock
 
-
-def digests(catalog: Catalog) -> Callable[[str], str]:
-    """Return what tells the digest of a catalogue model: of several files, all of them; "" for one that is not in it."""
-
-    def of(name: str) -> str:
-        try:
-            return " ".join(file.sha256 for file in catalog.get(name).file)
-        except NotFound:
-            return ""
-
-    return of
+    @property
+    def graphs(self) -> GraphReader:
+        """What knows definitions, and what uses what."""
+        return GraphReader(self.generations, self.searcher, self.clock)
 
 
 def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clock: Clock) -> Desk:
@@ -66,20 +61,27 @@ def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clo
     )
 
 
-def runner_of(parts: Parts, *, tools: Sequence[Tool] = ()) -> Runner:
-    """Return what works on missions, with *tools* beside its own instruments; each reads, and only what its scope names."""
+def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[SafetyRule] = ()) -> Runner:
+    """Return what works on missions: by instruments of its own, what agents have, and *tools*; *rules* judge each call.
+
+    Whatever these tools can do, a mission is granted what reads, in the repositories that its record names.
+    """
     known = ToolRegistry()
-    for tool in (*instruments(Index(parts.generations, parts.searcher, parts.clock)), *tools):
+    for tool in (*instruments(Index(parts.generations, parts.searcher, parts.clock)), *builtin_tools(parts), *tools):
         known.register(tool)
-    service = LocalToolService(
-        registry=known,
-        approvals=Approvals(parts.connect(), clock=parts.clock),
-        audit=ToolAudit(parts.connect(), clock=parts.clock),
-        repositories=RepositoryNames(parts.registry),
-    )
+    for rule in rules:
+        known.add_rule(rule)
+    approvals = Approvals(parts.connect(), clock=parts.clock)
     equipment = Equipment(
-        service=service,
-        tools=frozenset(spec.name for spec in known.specs),
+        service=LocalToolService(
+            registry=known,
+            approvals=approvals,
+            audit=ToolAudit(parts.connect(), clock=parts.clock),
+            repositories=RepositoryNames(parts.registry),
+            patience_s=0,
+        ),
+        approvals=approvals,
+        tools=frozenset(spec.name for spec in known.specs if spec.effect == "read"),
         chat=parts.chat,
         digest=parts.digest,
         repos=lambda mission: _repos(mission, parts.registry),

@@ -1,14 +1,14 @@
 """The case: what one mission has found so far, and the only way by which its agents ask for anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from appliance.codeintel.results import Freshness
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Evidence, Json
-from appliance.errors import ApplianceError, DeadlineExceeded, EngineUnavailable, PromptTooLong
+from appliance.errors import ApplianceError, ApprovalRequired, DeadlineExceeded, EngineUnavailable, PromptTooLong
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.encoding import plain, typed
 from appliance.orchestrator.missions.hands import Hands
@@ -27,6 +27,7 @@ class Begun:
     """How things were at the beginning, as the record holds it."""
 
     goal: str
+    repos: tuple[str, ...]
     model: str
     limits: MissionLimits
     abilities: Abilities
@@ -41,6 +42,7 @@ class Begun:
         freshness = generations.get("freshness", ()) if isinstance(generations, Mapping) else ()
         return cls(
             goal=str(data.get("goal", "")),
+            repos=typed(data.get("repos", ()), tuple[str, ...]),
             model=str(data.get("model", "")),
             limits=typed(data.get("limits", {}), MissionLimits),
             abilities=typed(data.get("abilities", {}), Abilities),
@@ -52,7 +54,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Gave:
-    """What a call of a tool gave, read from the record. ``code`` is of its error, "" for none."""
+    """What a call of a tool gave, read from the record. ``code`` is of its error, "" for none.
+
+    ``approval`` is the question to a person that it waits for, "" for none.
+    """
 
     text: str
     data: Mapping[str, Json]
@@ -60,6 +65,7 @@ class Gave:
     warnings: tuple[str, ...]
     error: str
     code: str
+    approval: str
 
     @classmethod
     def of(cls, data: Outcome) -> "Gave":
@@ -72,6 +78,7 @@ class Gave:
             warnings=(*typed(data.get("warnings", ()), tuple[str, ...]), *typed(data.get("cut", ()), tuple[str, ...])),
             error=str(data.get("error", "")),
             code=str(data.get("code", "")),
+            approval=str(data.get("approval", "")) if data.get("code") == ApprovalRequired.code else "",
         )
 
 
@@ -126,14 +133,22 @@ class Case:
     async def ask(self, agent: str, tool: str, arguments: Mapping[str, Json]) -> Gave:
         """Return what *tool* gives *agent*; raise `DeadlineExceeded` where its time is over."""
         self._require_time(agent)
-        data = await self.journal.effect(
-            "called_tool",
-            {"tool": tool, "arguments": arguments},
-            gives="tool_gave",
-            agent=agent,
-            do=partial(self.hands.call, tool, arguments, agent=agent),
-        )
-        return Gave.of(data)
+        gave = await self._called(agent, tool, arguments)
+        if gave.approval:
+            asked: dict[str, Json] = {
+                "approval": gave.approval,
+                "tool": tool,
+                "arguments": arguments,
+                "reason": f"A person must approve of {tool}.",
+            }
+            decided = await self.journal.decided(asked, partial(self.hands.decision, gave.approval))
+            if decided.get("decision") == "approved":
+                gave = await self._called(agent, tool, arguments)
+            else:
+                gave = replace(
+                    gave, error=f"{tool} was not approved. {decided.get('reason')}".strip(), code="approval_rejected"
+                )
+        return gave
 
     async def complete(self, agent: str, request: ChatRequest) -> Completion:
         """Return what the model writes to *request*; raise what its engine raised."""
@@ -180,6 +195,16 @@ class Case:
         """Return how much each of *words* says."""
         gave = await self.call(agent, instruments.WEIGHTS, {"words": [word[:400] for word in words[:600]]})
         return typed(gave.data.get("weights", {}), dict[str, float])
+
+    async def _called(self, agent: str, tool: str, arguments: Mapping[str, Json]) -> Gave:
+        data = await self.journal.effect(
+            "called_tool",
+            {"tool": tool, "arguments": arguments},
+            gives="tool_gave",
+            agent=agent,
+            do=partial(self.hands.call, tool, arguments, agent=agent),
+        )
+        return Gave.of(data)
 
     def _left(self, agent: str) -> float:
         since = self._since.get(agent)

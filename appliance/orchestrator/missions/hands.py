@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -9,8 +10,8 @@ from appliance import __version__
 from appliance.codeintel.needs import ChatModel
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Grants, Json, ToolContext
-from appliance.errors import ApplianceError, Cancelled, DeadlineExceeded
-from appliance.orchestrator.approvals import Approval
+from appliance.errors import ApplianceError, Cancelled, Conflict, DeadlineExceeded, NotFound
+from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.encoding import plain
 from appliance.orchestrator.missions.journal import Outcome, failure
@@ -21,7 +22,6 @@ from appliance.orchestrator.runners.probe import Abilities, probe_reading
 from appliance.orchestrator.services.tool import ToolService
 
 _BUDGET: Final = 100_000  # calls of tools: what a mission may use is counted by its own limits
-Heard = Callable[[Approval], None]
 
 
 class Hands(Protocol):
@@ -35,6 +35,9 @@ class Hands(Protocol):
 
     async def complete(self, request: ChatRequest, *, seconds: float) -> Outcome:
         """Return what the model writes, or why it does not."""
+
+    async def decision(self, approval: str) -> Outcome:
+        """Return what was decided on *approval*; ``decision`` is empty while nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Equipment:
     """What all missions of one process work with. *digest* tells that of a catalogue model; *tools* are names granted."""
 
     service: ToolService
+    approvals: Approvals
     tools: frozenset[str]
     chat: ChatModel | None
     digest: Callable[[str], str]
@@ -66,11 +70,12 @@ class WorkingHands:
         self._grants = Grants(mission.scope.project, equipment.repos(mission), equipment.tools, frozenset({"read"}))
 
     def open(self) -> None:
-        """Let the mission call tools."""
-        self._with.service.open_run(self._mission.id, grants=self._grants, calls=_BUDGET)
+        """Let the mission call tools; one that waited still may."""
+        with suppress(Conflict):
+            self._with.service.open_run(self._mission.id, grants=self._grants, calls=_BUDGET)
 
     def close(self) -> None:
-        """Let it call none any more."""
+        """Let it call none any more, and take back what it asked people."""
         self._with.service.close_run(self._mission.id)
 
     async def begin(self) -> Outcome:
@@ -126,6 +131,15 @@ class WorkingHands:
         except ApplianceError as exc:
             return {"text": "", "finish": "", **failure(exc)}
         return {**_object(plain(said)), "error": ""}
+
+    async def decision(self, approval: str) -> Outcome:
+        """Return what was decided on *approval*; ``decision`` is empty while nobody did. One that is gone is a no."""
+        try:
+            found = await asyncio.to_thread(self._with.approvals.get, approval)
+        except NotFound as exc:
+            return {"approval": approval, "decision": "rejected", "by": "", "reason": exc.message}
+        decision = {"pending": "", "approved": "approved"}.get(found.state, "rejected")
+        return {"approval": approval, "decision": decision, "by": found.decided_by, "reason": found.note}
 
     async def _abilities(self, chat: ChatModel | None) -> Abilities:
         if chat is None:

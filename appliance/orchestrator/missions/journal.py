@@ -30,6 +30,10 @@ class Paused(Halt):
     """A bound was reached; a person may let the mission go on."""
 
 
+class Waiting(Halt):
+    """A person must decide first; once one has, the mission goes on."""
+
+
 class Stopped(Halt):
     """A person stopped the mission, or its process is to end: the record says which."""
 
@@ -55,6 +59,9 @@ class Tail(Protocol):
 
     def append(self, last: Entry | None, step: Step, *, usage: Usage, standing: Standing | None) -> Entry:
         """Write the next entry; it is durable on return."""
+
+    def stand(self, standing: Standing) -> None:
+        """Set the mission's state, without an entry."""
 
     async def guarded(self, do: Do) -> tuple[Outcome, float]:
         """Return what *do* gives, or how it failed, and the seconds that it took; raise `Stopped` once that is asked for."""
@@ -115,6 +122,25 @@ class Journal:
             raise self._halt(Paused(reason) if self._tail is not None else RecordEnds(reason))
         return self._step("resumed", "", self._stored("resumed"), None).data
 
+    async def decided(self, asked: Outcome, look: Do) -> Outcome:
+        """Return what a person decided on *asked*: *look* says it, with an empty ``decision`` while nobody did.
+
+        Until then the mission waits, and no process works on it.
+        """
+        self._expect_going_on()
+        waits = Standing("waiting", str(asked.get("reason", "")))
+        self._step("asked_approval", "", fitted(asked), waits)
+        self._expect_going_on()
+        if self._remains:
+            return self._step("approval", "", self._stored("approval"), None).data
+        if self._tail is None:
+            raise self._halt(RecordEnds("The record ends here."))
+        outcome, _ = await self._guarded(self._tail, look)
+        if not outcome.get("decision"):
+            self._tail.stand(waits)
+            raise self._halt(Waiting(waits.reason))
+        return self._step("approval", "", fitted(outcome), Standing("running")).data
+
     def end(self, data: Outcome, standing: Standing) -> Entry:
         """Write the last entry, whatever halted the mission."""
         self.halted = None
@@ -143,14 +169,17 @@ class Journal:
             return self._step(kind, agent, self._stored(kind), None).data
         if self._tail is None:
             raise self._halt(RecordEnds("The record ends here."))
+        outcome, seconds = await self._guarded(self._tail, do)
+        return self._step(kind, agent, fitted({**outcome, "seconds": round(seconds, 3)}), None).data
+
+    async def _guarded(self, tail: Tail, do: Do) -> tuple[Outcome, float]:
         try:
-            outcome, seconds = await self._tail.guarded(do)
+            return await tail.guarded(do)
         except Halt as exc:
             raise self._halt(exc) from None
         except asyncio.CancelledError:
             self._halt(Stopped(""))
             raise
-        return self._step(kind, agent, fitted({**outcome, "seconds": round(seconds, 3)}), None).data
 
     @property
     def _remains(self) -> bool:
@@ -217,7 +246,8 @@ class Journal:
 
 def failure(error: ApplianceError) -> dict[str, Json]:
     """Return how an outcome says that it is *error*."""
-    return {"error": str(error), "code": error.code, "retryable": error.retryable}
+    told: dict[str, Json] = {"error": str(error), "code": error.code, "retryable": error.retryable}
+    return {**told, "approval": str(error.context["approval"])} if "approval" in error.context else told
 
 
 async def _interrupted() -> Outcome:

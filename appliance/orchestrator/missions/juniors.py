@@ -7,10 +7,10 @@ from appliance.base.paths import display
 from appliance.codeintel.answer import LEAST_OVERLAP
 from appliance.contracts.tools import Evidence, Json
 from appliance.errors import InvalidInput, NotFound
-from appliance.operator import AgentRequest, AgentResult, AgentSpec, StreamingCallback
+from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.case import Case, Finding, Gave, Said
-from appliance.orchestrator.missions.encoding import plain, typed
+from appliance.orchestrator.missions.encoding import typed
 from appliance.orchestrator.missions.plan import Look
 
 _BESIDE: Final = 4  # sentences of what was not asked
@@ -21,10 +21,10 @@ _TOKENS: Final = 800
 
 
 class Looking:
-    """The tracer, or the historian: it looks at what the graph, or git, can tell exactly."""
+    """The tracer: it looks at what the graph can tell exactly."""
 
     def __init__(self, case: Case) -> None:
-        self._case = case
+        self.case = case
 
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Look; report what there was. Raise `NotFound` where all of it was unknown."""
@@ -32,18 +32,22 @@ class Looking:
         looks = typed((request.agent_props or {}).get("looks", ()), tuple[Look, ...])
         lines, missing = list[str](), list[str]()
         for look in looks:
-            gave = await self._case.call(request.agent, instruments.STRUCTURE, arguments_of(look))
+            gave = await self.case.call(request.agent, instruments.STRUCTURE, arguments_of(look))
             if gave.error:
                 missing.append(gave.error)
                 if look.asked:
-                    self._case.failed[f"{look.part}"] = gave.error
+                    self.case.failed[f"{look.part}"] = gave.error
                 continue
             finding = finding_of(gave, look, junior=request.agent)
-            self._case.findings.append(finding)
+            self.case.findings.append(finding)
             lines.append(finding.said[0].text if finding.said else "")
+            await self.looked(request.agent, look, finding)
         if not lines:
             raise NotFound(" ".join(missing) or "There was nothing to look at.")
         return AgentResult(content="\n".join([*lines, *missing]))
+
+    async def looked(self, agent: str, look: Look, finding: Finding) -> None:
+        """Do what follows from *finding*: of the graph's answers nothing."""
 
 
 class Researcher:
@@ -98,18 +102,6 @@ class Researcher:
             self._case.findings.append(finding_of(gave, look, junior=agent))
 
 
-def specs(case: Case, reviewer: object) -> list[AgentSpec]:
-    """Return the juniors of *case*, with the *reviewer* that it is given."""
-    looking = Looking(case)
-    each = (
-        ("researcher", "Searches and reads: gathers the lines that bear on a question.", Researcher(case)),
-        ("tracer", "Follows the graph: definitions, callers, callees, impact, ways, references.", looking),
-        ("historian", "Asks git: who changed something, and when.", looking),
-        ("reviewer", "Holds every claim against the lines that it cites, and strikes what does not stand.", reviewer),
-    )
-    return [AgentSpec(name=name, description=what, skill=what, runner=runner) for name, what, runner in each]
-
-
 def arguments_of(look: Look) -> Mapping[str, Json]:
     """Return the arguments of the call that asks *look*."""
     return {"intent": look.intent, "name": look.name, "other": look.other, "members": look.members}
@@ -132,8 +124,3 @@ def qualified(evidence: Evidence) -> str:
 
 def _said(row: Mapping[str, Json]) -> Said:
     return Said(str(row.get("text", "")), tuple(number - 1 for number in typed(row.get("cites", ()), list[int])))
-
-
-def props_of(looks: Sequence[Look]) -> dict[str, object]:
-    """Return *looks* as an agent's props."""
-    return {"looks": plain(looks)}

@@ -29,6 +29,10 @@ class LiveTail:
         """Write the next entry; it is durable on return."""
         return self._records.append(last, step, mission=self._mission, usage=usage, standing=standing)
 
+    def stand(self, standing: Standing) -> None:
+        """Set the mission's state, without an entry."""
+        self._records.stand(self._mission, standing)
+
     async def guarded(self, do: Do) -> tuple[Outcome, float]:
         """Return what *do* gives, or how it failed, and the seconds that it took; raise `Stopped` once that is asked for."""
         self.check()

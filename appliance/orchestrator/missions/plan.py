@@ -121,7 +121,8 @@ def _for(part: Part, number: int, known: Mapping[str, str]) -> list[Task]:
     looks += [Look("callees", name, number, asked=False) for name in mine if _FLOW.search(part.text)]
     looks += [Look("impact", name, number) for name in mine if _REACH.search(part.text)]
     looks += [Look("history", name, number) for name in mine if _HISTORY.search(part.text)]
-    return [*_split(looks, part.text), research(part, number)]
+    past = [Task("historian", part.text, question=part.text[:_LONGEST_QUESTION], part=number)]
+    return [*_split(looks, part.text), *(past if not mine and _HISTORY.search(part.text) else ()), research(part, number)]
 
 
 def research(part: Part, number: int) -> Task:

@@ -139,19 +139,24 @@ class Records:
         return entry
 
     def start(self, mission: MissionId, *, killed: str) -> bool:
-        """Say that a process works on *mission*, and return whether one may: not if it has ended, pauses, or waits.
+        """Say that a process works on *mission*, and return whether one may: not if it has ended, or pauses.
 
         Where another process was at it, that one has died: *killed* goes on record.
         """
         with self._db.write() as conn:
             row = _row(conn, mission)
-            if row["state"] not in {"queued", "running"}:
+            if row["state"] not in {"queued", "running", "waiting"}:
                 return False
             if row["state"] == "running" and row["entries"]:
                 self._interrupt(conn, row, killed, Standing("running"))
             else:
                 _stand(conn, mission, Standing("running"), self._clock.now())
             return True
+
+    def stand(self, mission: MissionId, standing: Standing) -> None:
+        """Set the state of *mission*."""
+        with self._db.write() as conn:
+            _stand(conn, mission, standing, self._clock.now())
 
     def leave(self, mission: MissionId, *, reason: str) -> None:
         """Put *mission*, on which this process works no more, back in the queue, with *reason* on record."""

@@ -6,12 +6,13 @@ from typing import Final, Protocol
 from appliance.codeintel.results import Answer, AnswerKind
 from appliance.contracts.tools import Json
 from appliance.errors import InvalidInput
-from appliance.operator import Coordinator, RunLimits, StateMachine
+from appliance.operator import AgentSpec, Coordinator, RunLimits, StateMachine
 from appliance.orchestrator.missions.case import Begun, Case
 from appliance.orchestrator.missions.encoding import plain
 from appliance.orchestrator.missions.hands import Hands
-from appliance.orchestrator.missions.journal import Journal
-from appliance.orchestrator.missions.juniors import specs
+from appliance.orchestrator.missions.historian import Historian
+from appliance.orchestrator.missions.journal import Journal, Waiting
+from appliance.orchestrator.missions.juniors import Looking, Researcher
 from appliance.orchestrator.missions.lead import Lead
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.record import Standing
@@ -51,6 +52,10 @@ class NoHands:
         """Refuse."""
         raise InvalidInput("A replay asks no model.", request=request, seconds=seconds)
 
+    async def decision(self, approval: str) -> dict[str, Json]:
+        """Refuse."""
+        raise InvalidInput("A replay asks nobody.", approval=approval)
+
 
 class MissionCode:
     """Satisfies `Procedure`. *hands* gives those of a mission; without it nothing can be done, and records be replayed."""
@@ -65,7 +70,8 @@ class MissionCode:
         try:
             await _perform(journal, hands)
         finally:
-            hands.close()
+            if not isinstance(journal.halted, Waiting):  # else its question stands
+                hands.close()
 
 
 class OpenHands(Hands, Opening, Protocol):
@@ -84,13 +90,23 @@ async def _perform(journal: Journal, hands: Hands) -> None:
         case.warn(f"The steps were chosen without the model: {' '.join(begun.abilities.said)}")
     reviewer = Reviewer(case)
     machine = StateMachine(
-        Coordinator(skill=_SKILL, runner=Lead(case)), specs(case, reviewer), limits=RunLimits(max_parallel=1)
+        Coordinator(skill=_SKILL, runner=Lead(case)), _juniors(case, reviewer), limits=RunLimits(max_parallel=1)
     )
     await machine.run(begun.goal)
     if journal.halted is not None:
         raise journal.halted
     journal.note("answer", {"answer": plain(_answer(case, reviewer))})
     _end(journal, "done", "")
+
+
+def _juniors(case: Case, reviewer: Reviewer) -> list[AgentSpec]:
+    each = (
+        ("researcher", "Searches and reads: gathers the lines that bear on a question.", Researcher(case)),
+        ("tracer", "Follows the graph: definitions, callers, callees, impact, ways, references.", Looking(case)),
+        ("historian", "Asks git: who changed something, when, and how.", Historian(case)),
+        ("reviewer", "Holds every claim against the lines that it cites, and strikes what does not stand.", reviewer),
+    )
+    return [AgentSpec(name=name, description=what, skill=what, runner=runner) for name, what, runner in each]
 
 
 def _answer(case: Case, reviewer: Reviewer) -> Answer:
