@@ -7,7 +7,7 @@ from typing import Final
 from appliance.contracts.safety import SafetyVerdict
 from appliance.errors import MalformedContent
 from appliance.orchestrator.coordinators.safety.paths import Workspace
-from appliance.orchestrator.coordinators.safety.programs import judge_program
+from appliance.orchestrator.coordinators.safety.programs import judge_paths, judge_program
 from appliance.orchestrator.coordinators.safety.verdicts import block, confirm
 from appliance.orchestrator.coordinators.safety.words import Redirect, Simple, Word, script_of
 from appliance.orchestrator.coordinators.safety.wrappers import (
@@ -28,6 +28,7 @@ _ANNOUNCED: Final = frozenset({"for", "case", "select"})  # what follows on the 
 _INTERPRETERS: Final = re.compile(
     r"^(?:python[\d.]*|pypy3?|perl[\d.]*|ruby[\d.]*|node(?:js)?|deno|bun|php[\d.]*|lua[\d.]*|Rscript|osascript|tclsh|guile|pwsh|powershell)$"
 )
+_ODD: Final = frozenset({"strace", "unshare", "fakeroot"})
 _CODE_OPTIONS: Final = frozenset({"-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-Command"})
 _HARM: Final = re.compile(
     r"system|popen|subprocess|spawn|exec|rmtree|remove|unlink|rmdir|removedirs|truncate|rename|chmod|chown|socket|urllib|requests"
@@ -169,6 +170,10 @@ def _judge_wrapper(
             yield from judge_command(text.text, workspace, depth=depth + 1)
     inner, assigned = wrapped(wrapper, words)
     yield from _judge_assignments(assigned)
+    own = words[1 : len(words) - len(inner) + (wrapper.fed and bool(inner))]
+    yield from judge_paths([word for word in own if word not in assigned], workspace, "write")
+    if program in _ODD:
+        yield confirm(f"{program} changes how what it runs is run")
     if wrapper.text:
         if any(word.computed for word in inner):
             yield block("what runs is only known when it runs")

@@ -12,7 +12,7 @@ _READS: Final = names(
     """
     status log diff show blame annotate shortlog rev-parse rev-list ls-files ls-tree cat-file grep describe name-rev
     merge-base for-each-ref show-ref whatchanged range-diff cherry count-objects diff-tree diff-index diff-files
-    check-ignore check-attr version help var verify-commit verify-tag
+    check-ignore check-attr version var verify-commit verify-tag
     """
 )
 _NETWORK: Final = names(
@@ -26,7 +26,16 @@ _LOSES: Final = names(
     """
 )
 _VALUED: Final = frozenset({"-C", "--git-dir", "--work-tree", "--namespace"})
-_RUNS: Final = ("--ext-diff", "--textconv", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--output")
+_RUNS: Final = (
+    "--ext-diff",
+    "--textconv",
+    "--filters",
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--open-files-in-pager",
+    "--output",
+)
 _FORCED: Final = ("--force", "--delete", "--hard", "--prune", "--merge", "--keep", "--discard-changes")
 
 

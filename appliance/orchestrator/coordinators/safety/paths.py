@@ -11,7 +11,7 @@ from appliance.contracts.safety import SafetyVerdict
 from appliance.orchestrator.coordinators.safety.verdicts import ALLOW, block, confirm
 
 Use = Literal["read", "write"]
-_HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty", "-", ""})
+_HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-", ""})
 _SECRET_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure", ".password-store", "gcloud", ".docker"})
 _SECRET_NAMES: Final = (
     "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*", ".netrc", ".git-credentials", ".pgpass", ".npmrc", ".pypirc",
@@ -30,6 +30,7 @@ _SECRET_PLACES: Final = (
 _KERNEL: Final = re.compile(
     r"^/(?:proc/(?:\d+|self|thread-self|\*)/(?:environ|mem|maps|fd|root|cwd)|proc/kcore|dev/k?mem|sys/)"
 )
+_REMOTES: Final = re.compile(r"(?:^|/)\.git/config$")  # addresses may have credentials in them
 _QUIETLY_SECRET: Final = (".env", ".env.*", "*.pem", "*.key", "secrets.*", "credentials*")
 _HOOKS: Final = re.compile(r"(?:^|/)\.git/(?!info/exclude$|COMMIT_EDITMSG$)")
 
@@ -56,7 +57,7 @@ class Workspace:
             return block(f"writes outside the workspace: {_shown(path)}") if use == "write" else _outside_read(path)
         if use == "write" and _HOOKS.search(plain):
             return block(f"writes what git runs or keeps: {_shown(path)}")
-        if any(fnmatch.fnmatchcase(plain.rsplit("/", 1)[-1].lower(), name) for name in _QUIETLY_SECRET):
+        if _REMOTES.search(plain) or any(_is_named(plain, name) for name in _QUIETLY_SECRET):
             return confirm(f"{_shown(path)} may hold secrets")
         return ALLOW
 
@@ -73,6 +74,10 @@ class Workspace:
         root = self.root.rstrip("/")
         inside = bool(root) and (plain == root or plain.startswith(f"{root}/"))
         return not inside or ".." in plain.split("/")
+
+
+def _is_named(plain: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(plain.rsplit("/", 1)[-1].lower(), pattern)
 
 
 def _outside_read(path: str) -> SafetyVerdict:

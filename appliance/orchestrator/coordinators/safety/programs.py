@@ -14,10 +14,10 @@ READERS: Final = names(
     """
     ls dir cat head tail wc diff cmp comm file stat du df pwd test [ [[ realpath readlink which type whoami id uname
     nl tac rev sha1sum sha256sum sha512sum md5sum cksum column join paste fold od hexdump strings locale nproc uptime
-    free expr cd zcat bzcat xzcat
+    free expr zcat bzcat xzcat
     """
 )
-_HARMLESS: Final = names("echo true false : sleep seq exit return break continue wait shift basename dirname tr unset")
+_HARMLESS: Final = names("true false : sleep seq exit return break continue wait shift basename dirname tr unset")
 WRITERS: Final = names(
     """
     mkdir touch cp mv ln tee install rmdir truncate patch split csplit rm unlink chmod chown chgrp
@@ -64,6 +64,7 @@ _FETCHES: Final = names(
     generate
     """
 )
+_REDIRECTS: Final = ("-f", "-C", "--eval", "-exec", "--manifest-path", "-toolexec", "-vettool", "--config")
 _SED_RUNS: Final = re.compile(
     r"(?:^|[;{}\d$/,]\s*)e(?:\s|$)|/[gIimMp\d]*e[gIimMp\d]*(?:$|[;}\s])|(?:^|[;}\d\s/])[wrR]\s+\S|/[gIimp\d]*w\s"
 )
@@ -80,15 +81,15 @@ def judge_program(program: str, words: Sequence[Word], workspace: Workspace) -> 
     if program in SYSTEM or program.startswith("mkfs"):
         return block(f"{program} changes the machine")
     if program in CHECKS:
-        return strictest((warn(f"{program} runs code of the repository"), *_paths(words[1:], workspace, "read")))
+        return strictest((warn(f"{program} runs code of the repository"), *judge_paths(words[1:], workspace, "read")))
     if program in _BUILDERS:
         return _builder(program, words)
     if program in READERS:
-        return strictest(_paths(words[1:], workspace, "read"))
+        return strictest(judge_paths(words[1:], workspace, "read"))
     return confirm(f"{program[:80]} is not known")
 
 
-def _paths(words: Sequence[Word], workspace: Workspace, use: Use, *, skip: int = 0) -> Iterator[SafetyVerdict]:
+def judge_paths(words: Sequence[Word], workspace: Workspace, use: Use, *, skip: int = 0) -> Iterator[SafetyVerdict]:
     """Yield verdicts on the arguments as paths, also those in options (``--file=X``); *skip* operands are none."""
     for word in words:
         text = word.text
@@ -105,16 +106,13 @@ def _paths(words: Sequence[Word], workspace: Workspace, use: Use, *, skip: int =
         elif skip:
             skip -= 1
             continue
-        if text:
-            yield workspace.judge(text, use)
+        for part in {text, text.partition("=")[2]} - {""}:
+            yield workspace.judge(part, use)
 
 
 def _builder(program: str, words: Sequence[Word]) -> SafetyVerdict:
     target = next((word.text for word in words[1:] if not word.text.startswith("-")), "")
-    odd = any(
-        word.computed or word.text.startswith(("-f", "-C", "--eval", "-exec", "--manifest-path", "-toolexec"))
-        for word in words[1:]
-    )
+    odd = any(word.computed or "=" in word.text or word.text.startswith(_REDIRECTS) for word in words[1:])
     if program != "make" and target in _FETCHES:
         return block(f"{program} {target} reaches for the network")
     if target in _BUILDERS[program] and not odd:
@@ -140,10 +138,12 @@ def _remove(program: str, words: Sequence[Word], workspace: Workspace) -> Iterat
 
 def _write(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
     if program in {"chmod", "chown", "chgrp"}:
-        yield from _paths(words[1:], workspace, "write", skip=1)
+        yield from judge_paths(words[1:], workspace, "write", skip=1)
         yield confirm(f"{program} changes who may do what")
         return
-    yield from _paths(words[1:], workspace, "write")
+    yield from judge_paths(words[1:], workspace, "write")
+    if any(word.text.startswith("--filter") for word in words[1:]):
+        yield block(f"{program} runs another program")
     if program == "truncate":
         yield confirm("truncate empties files")
     if program in {"mv", "ln", "patch"}:
@@ -166,7 +166,7 @@ def _find(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterato
                 yield workspace.judge(words[at + 1].text, "write")
             continue
         if at == 1 or not words[at - 1].text.startswith("-"):
-            yield from _paths([word], workspace, "read")
+            yield from judge_paths([word], workspace, "read")
     texts = [word.text for word in words]
     if "-delete" in texts:
         filtered = any(text in {"-name", "-iname", "-path", "-ipath", "-regex"} for text in texts)
@@ -175,11 +175,13 @@ def _find(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterato
 
 def _sed(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
     texts = [word.text for word in words[1:]]
+    if any(text.startswith(("-f", "--file")) for text in texts):
+        yield confirm("sed runs a script")
     in_place = any(text.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErsuz]*i\S*", text) for text in texts)
     if any(_SED_RUNS.search(text) for text in texts):
         yield block("sed runs commands or reaches other files")
     operands = [word for word in words[1:] if not word.text.startswith("-")]
-    yield from _paths(operands, workspace, "write" if in_place else "read", skip=1)
+    yield from judge_paths(operands, workspace, "write" if in_place else "read", skip=1)
     if in_place:
         yield warn("sed changes files in place")
 
@@ -191,12 +193,12 @@ def _awk(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[
         yield confirm(f"{program} may write a file")
     if any(word.text.startswith(("-f", "--file", "-i", "-l", "-E")) for word in words[1:]):
         yield confirm(f"{program} runs a script")
-    yield from _paths([word for word in words[1:] if not word.text.startswith("-")], workspace, "read", skip=1)
+    yield from judge_paths([word for word in words[1:] if not word.text.startswith("-")], workspace, "read", skip=1)
 
 
 def _sort(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
     writes = any(re.match(r"-[a-zA-Z]*o|--output|--compress|-T|--temp", word.text) for word in words[1:])
-    yield from _paths(words[1:], workspace, "write" if writes else "read")
+    yield from judge_paths(words[1:], workspace, "write" if writes else "read")
     if any(word.text.startswith("--compress") for word in words[1:]):
         yield block("sort runs another program")
 
@@ -212,7 +214,7 @@ def _archive(program: str, words: Sequence[Word], workspace: Workspace) -> Itera
     ):
         yield block(f"{program} runs another program, or leaves its folder")
     lists = program == "tar" and texts and re.fullmatch(r"-?[vzjJ]*t[vzjJ]*f?|--list", texts[0]) is not None
-    yield from _paths(
+    yield from judge_paths(
         words[1:],
         workspace,
         "read" if lists else "write",
@@ -226,18 +228,18 @@ def _grep(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator
     if any(re.match(r"--(?:pre|hostname-bin|search-zip|pager)", word.text) for word in words[1:]):
         yield block(f"{program} runs another program")
     named = any(re.fullmatch(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?", word.text) for word in words[1:])
-    yield from _paths(words[1:], workspace, "read", skip=0 if named else 1)
+    yield from judge_paths(words[1:], workspace, "read", skip=0 if named else 1)
 
 
 def _rsync(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
     if any(":" in word.text or word.text.startswith(("-e", "--rsh", "--delete")) for word in words[1:]):
         yield block("rsync reaches for another machine, or deletes")
-    yield from _paths(words[1:], workspace, "write")
+    yield from judge_paths(words[1:], workspace, "write")
     yield confirm("rsync writes many files")
 
 
 def _source(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
-    yield from _paths(words[1:], workspace, "read")
+    yield from judge_paths(words[1:], workspace, "read")
     yield confirm(f"{program} runs a script")
 
 
@@ -249,18 +251,29 @@ def _git(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator
     yield from judge_git(words, workspace)
 
 
+def _enter(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
+    if all(word.text in {"-", "--", "-L", "-P"} for word in words[1:]):
+        yield confirm("leaves the workspace")
+    yield from judge_paths(words[1:], workspace, "read")
+
+
+def _tell(_program: str, words: Sequence[Word], _workspace: Workspace) -> Iterator[SafetyVerdict]:
+    if any(word.computed for word in words[1:]):
+        yield warn("shows what is only known when it runs")
+
+
 def _query(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
     if any(re.search(r"env|load|input|-i|--in-?place|-f", word.text, re.IGNORECASE) for word in words[1:]):
         yield confirm(f"{program} may show the environment, or write a file")
-    yield from _paths(words[1:], workspace, "read", skip=1)
+    yield from judge_paths(words[1:], workspace, "read", skip=1)
 
 
 def _second_writes(program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
-    yield from _paths(words[1:], workspace, "write" if program == "tree" or len(words) > 2 else "read")
+    yield from judge_paths(words[1:], workspace, "write" if program == "tree" or len(words) > 2 else "read")
 
 
 def _cut(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:
-    yield from _paths([word for word in words[1:] if word.text not in {"/", "-d/"}], workspace, "read")
+    yield from judge_paths([word for word in words[1:] if word.text not in {"/", "-d/"}], workspace, "read")
 
 
 def _variable(program: str, words: Sequence[Word], _workspace: Workspace) -> Iterator[SafetyVerdict]:
@@ -285,7 +298,9 @@ _SPECIAL: Final[Mapping[str, _Judge]] = {
     **dict.fromkeys(("uniq", "xxd", "tree"), _second_writes),
     **dict.fromkeys(("printf", "date"), _variable),
     **dict.fromkeys(_HARMLESS, _nothing),
+    "cd": _enter,
     "cut": _cut,
+    "echo": _tell,
     "kill": _kill,
     "find": _find,
     "sed": _sed,
