@@ -160,6 +160,7 @@ class Agent:
     async def close(self) -> None:
         """Cancel what still waits, and close what was opened. The session stays, to go on with by its id."""
         await self._waiting.close()
+        await asyncio.to_thread(self._made.scratch.close)
         if self._owned:
             self._owned = False
             await asyncio.to_thread(self._made.place.close)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +40,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an agent is made of. *session* is the one that it goes on with, None where none was asked for."""
+    """What an agent is made of. *session* is the one that it goes on with, None where none was asked for.
+
+    *scratch* holds its scratch worktree, where it has one, until that is closed.
+    """
 
     place: Place
     turns: Turns
     project: str
     session: str | None
+    scratch: ExitStack
 
 
 async def make(wanted: Wanted, *, place: Place | None = None) -> Made:
@@ -77,8 +82,10 @@ def _made(wanted: Wanted, session: settle.SessionConfig, place: Place) -> Made:
     grants = Grants(workspace.project, workspace.repos, options.tools.names, options.tools.effects)
     services = place.patient(session.approval_seconds)
     agent = options.profile.name if options.profile else "agent"
-    turns = Turns(services, Ledger(services.sessions), grants, options, agent)
-    return Made(place, turns, workspace.project, session_id)
+    scratch = ExitStack()
+    path = scratch.enter_context(place.scratch(workspace)) if "write" in options.tools.effects else None
+    turns = Turns(services, Ledger(services.sessions), grants, options, agent, path)
+    return Made(place, turns, workspace.project, session_id, scratch)
 
 
 def _options(wanted: Wanted, session: settle.SessionConfig, place: Place) -> Options:

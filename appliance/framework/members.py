@@ -45,7 +45,14 @@ class _Member:
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Answer *request* by steps with the member's tools."""
         turns, stopping = self.made.turns, Stopping()
-        context = ToolContext(new_id("run"), self.grants, stopping, branches=turns.options.session.branches, agent=self.name)
+        context = ToolContext(
+            new_id("run"),
+            self.grants,
+            stopping,
+            workspace=turns.workspace,
+            branches=turns.options.session.branches,
+            agent=self.name,
+        )
         turns.services.tools.open_run(context.run_id, grants=self.grants, calls=turns.options.session.tool_calls)
         try:
             runner = LocalJuniorRunner(

@@ -1,8 +1,8 @@
 """One appliance as agents have it: its index, its model, its tools and what keeps runs, opened on a data directory."""
 
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -19,12 +19,12 @@ from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.tools import ToolSpec
-from appliance.errors import EngineUnavailable, HostUnfit, NotFound
+from appliance.errors import EngineUnavailable, HostUnfit, InvalidInput, NotFound
 from appliance.framework.plugin_context import Taken
 from appliance.framework.plugins import PluginLoader, PluginSet
 from appliance.framework.toolset import built_in
 from appliance.framework.tried import Remembering
-from appliance.ids import ProjectId
+from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.pool import EnginePool
 from appliance.inference.store import ModelStore
@@ -36,6 +36,7 @@ from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.provider import EngineModels, Models
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.workbench import Workbench
 from appliance.tables import MIGRATIONS
 
 DEFAULT_PROJECT: Final = "default"
@@ -71,6 +72,7 @@ class Place:
     services: Orchestrator
     plugins: PluginSet
     specs: Mapping[str, ToolSpec]
+    bench: Workbench
     owned: tuple[Callable[[], None], ...]
 
     @property
@@ -110,6 +112,15 @@ class Place:
                 f"There is no repository or project {display(str(named))!r} here.",
                 remedy=f"`skellig repo add {display(str(named))}` adds one; `skellig repo list` names those there are.",
             ) from None
+
+    @contextmanager
+    def scratch(self, workspace: Workspace) -> Iterator[Path]:
+        """Hold a scratch worktree of the one repository of *workspace*, as indexed; raise `InvalidInput` for several."""
+        if len(workspace.repos) != 1:
+            raise InvalidInput("Tools that write need one repository.", remedy="Name it as `workspace`.")
+        repo, generations = RepoId(workspace.repos[0]), self.index.generations
+        with self.bench.worktrees.of(generations.source(repo), generations.info(repo).commit) as made:
+            yield made.path
 
     def _whole(self, project: ProjectId) -> Workspace:
         return Workspace(project, tuple(repo.id for repo in self.index.registry.repos(project)))
@@ -160,7 +171,8 @@ def assembled(
     """Return a place over what is open already; its `close` leaves that open."""
     paths = DataPaths(settings.data)
     registry = ToolRegistry()
-    for tool in builtin_tools(index):
+    bench = Workbench(paths, clock=clock)
+    for tool in builtin_tools(index, bench):
         registry.register(tool)
     plugins = load_plugins(settings, paths)
     for tool in plugins.tools:
@@ -180,7 +192,7 @@ def assembled(
         )
     )
     specs = {spec.name: spec for spec in registry.specs}
-    return Place(settings, paths, clock, index, engine, services, plugins, specs, (services.close,))
+    return Place(settings, paths, clock, index, engine, services, plugins, specs, bench, (services.close, bench.close))
 
 
 def load_plugins(settings: Settings, paths: DataPaths) -> PluginSet:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeVar
 
 from appliance.base import log
@@ -46,13 +47,17 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Makes turns with *services*, within *grants*, as *options* say; *agent* is the name that records have."""
+    """Makes turns with *services*, within *grants*, as *options* say; *agent* is the name that records have.
+
+    *workspace* is the scratch worktree that tools may write to, None where none may.
+    """
 
     services: Orchestrator
     ledger: Ledger
     grants: Grants
     options: Options
     agent: str = "agent"
+    workspace: Path | None = None
 
     async def take(self, session_id: str, text: str, *, run_id: str) -> AsyncGenerator[AgentEvent, None]:
         """Give the events of the turn, the last of them ``stream_end``. Closing the generator cancels it.
@@ -61,7 +66,14 @@ class Turns:
         """
         emit, now = Emitter(run_id), asyncio.get_running_loop().time
         telling, began, stopping = _Telling(emit), now(), Stopping()
-        context = ToolContext(run_id, self.grants, stopping, branches=self.options.session.branches, agent=self.agent)
+        context = ToolContext(
+            run_id,
+            self.grants,
+            stopping,
+            workspace=self.workspace,
+            branches=self.options.session.branches,
+            agent=self.agent,
+        )
         self.services.tools.open_run(run_id, grants=self.grants, calls=self.options.session.tool_calls)
         yield emit(AgentEvent(EventType.STREAM_START, metadata={"session": session_id, "model": self.options.model}))
         failure: ApplianceError | None = None
