@@ -18,7 +18,6 @@ from appliance.orchestrator.missions.runner import Runner
 JOB: Final = "mission"
 """The kind of the jobs that work on missions; their key is the mission."""
 
-_NEWEST: Final = 500  # missions among which those that have not ended are
 _AT_WORK: Final[frozenset[MissionState]] = frozenset({"queued", "running", "waiting"})
 
 
@@ -92,11 +91,9 @@ class Missions:
         A mission that waits can go on once its question is answered, or its time has run out. One whose job failed waits
         for a person.
         """
-        counts = self.desk.counts()
-        if any(counts.get(state, 0) for state in _AT_WORK):
-            for mission in self.desk.list(limit=_NEWEST):
-                if mission.state in _AT_WORK and self._can_go_on(mission):
-                    self._jobs.enqueue(JOB, key=mission.id)
+        for mission in self.desk.unended():
+            if mission.state in _AT_WORK and self._can_go_on(mission):
+                self._jobs.enqueue(JOB, key=mission.id)
 
     def close(self) -> None:
         """Close the connections."""

@@ -15,6 +15,7 @@ from appliance.contracts.tools import Tool
 from appliance.errors import NotFound
 from appliance.ids import ProjectId
 from appliance.orchestrator.approvals import Approvals
+from appliance.orchestrator.coordinators.tasks import TaskAnalyzer
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.hands import Equipment, WorkingHands
 from appliance.orchestrator.missions.instruments import Index, instruments
@@ -67,7 +68,11 @@ def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[Safet
     Whatever these tools can do, a mission is granted what reads, in the repositories that its record names.
     """
     known = ToolRegistry()
-    for tool in (*instruments(Index(parts.generations, parts.searcher, parts.clock)), *builtin_tools(parts), *tools):
+    for tool in (
+        *instruments(Index(parts.generations, parts.searcher, TaskAnalyzer(), parts.clock)),
+        *builtin_tools(parts),
+        *tools,
+    ):
         known.register(tool)
     for rule in rules:
         known.add_rule(rule)

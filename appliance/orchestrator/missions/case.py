@@ -9,6 +9,7 @@ from appliance.codeintel.results import Freshness
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Evidence, Json
 from appliance.errors import ApplianceError, ApprovalRequired, DeadlineExceeded, EngineUnavailable, PromptTooLong
+from appliance.orchestrator.fence import visible
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.encoding import plain, typed
 from appliance.orchestrator.missions.hands import Hands
@@ -178,7 +179,7 @@ class Case:
         Without a model that can choose, or where it is not sure, it is the first, or with *none* none of them.
         """
         fallback = None if none else 0
-        shown = options[: choosing.MOST_OPTIONS]
+        shown = [visible(option) for option in options[: choosing.MOST_OPTIONS]]
         if len(shown) < (1 if none else 2) or not self.begun.abilities.choice:
             return fallback, False
         try:

@@ -94,6 +94,10 @@ class Desk:
         _page(limit, offset)
         return self._records.page(project=project, limit=limit, offset=offset)
 
+    def unended(self) -> Sequence[Mission]:
+        """Return every mission that has not ended, oldest first."""
+        return self._records.unended()
+
     def counts(self) -> Mapping[MissionState, int]:
         """Return how many missions are in each state; one that is not named has none."""
         return self._records.counts()

@@ -10,7 +10,7 @@ from appliance import __version__
 from appliance.codeintel.needs import ChatModel
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Grants, Json, ToolContext
-from appliance.errors import ApplianceError, Cancelled, Conflict, DeadlineExceeded, NotFound
+from appliance.errors import ApplianceError, Cancelled, Conflict, DeadlineExceeded, EngineUnavailable, NotFound
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.encoding import plain
@@ -21,6 +21,7 @@ from appliance.orchestrator.runners.completion import complete
 from appliance.orchestrator.runners.probe import Abilities, probe_reading
 from appliance.orchestrator.services.tool import ToolService
 
+_NOTHING: Final[Mapping[str, Json]] = {"text": "", "finish": "", "prompt_tokens": 0, "completion_tokens": 0}
 _BUDGET: Final = 100_000  # calls of tools: what a mission may use is counted by its own limits
 
 
@@ -119,17 +120,17 @@ class WorkingHands:
     async def complete(self, request: ChatRequest, *, seconds: float) -> Outcome:
         """Return what the model writes, or why it does not."""
         if self._with.chat is None:
-            return {"text": "", "finish": "", "error": "No chat model is set up.", "code": "engine_unavailable"}
+            return {**_NOTHING, "error": "No chat model is set up.", "code": EngineUnavailable.code}
         try:
             async with asyncio.timeout(seconds):
                 said = await complete(self._with.chat, request)
         except TimeoutError:
             late = DeadlineExceeded(f"The model did not answer within {seconds:.0f} s.", seconds=seconds)
-            return {"text": "", "finish": "", **failure(late)}
+            return {**_NOTHING, **failure(late)}
         except Cancelled:
             raise
         except ApplianceError as exc:
-            return {"text": "", "finish": "", **failure(exc)}
+            return {**_NOTHING, **failure(exc)}
         return {**_object(plain(said)), "error": ""}
 
     async def decision(self, approval: str) -> Outcome:

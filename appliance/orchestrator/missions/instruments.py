@@ -22,16 +22,18 @@ from appliance.contracts.chat import JsonSchema
 from appliance.contracts.tools import Evidence, Json, Tool, ToolContext, ToolOutput, ToolSpec
 from appliance.errors import NotGranted
 from appliance.ids import BlobId, CommitId, ProjectId, RepoId
+from appliance.orchestrator.coordinators.tasks import Analyzes
 from appliance.orchestrator.missions.encoding import plain as as_json
 from appliance.orchestrator.missions.encoding import typed
 
 STATE: Final = "index_state"
 NAMES: Final = "known_names"
+TYPES: Final = "task_types"
 STRUCTURE: Final = "structure"
 PACK: Final = "evidence_pack"
 WEIGHTS: Final = "word_weights"
 VERIFY: Final = "verify_places"
-INSTRUMENTS: Final = frozenset({STATE, NAMES, STRUCTURE, PACK, WEIGHTS, VERIFY})
+INSTRUMENTS: Final = frozenset({STATE, NAMES, TYPES, STRUCTURE, PACK, WEIGHTS, VERIFY})
 
 _MOST_NAMES: Final = 12
 _MOST_DEFINITIONS: Final = 6  # of one name
@@ -49,6 +51,7 @@ class Index:
 
     generations: Generations
     searcher: Searcher
+    tasks: Analyzes
     clock: Clock
 
     def asked(self, context: ToolContext) -> Asked:
@@ -165,6 +168,13 @@ def _definitions(name: str, asked: Asked) -> Json:
     ]
 
 
+async def _types(index: Index, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutput:
+    """Return what kind of task each question is."""
+    del context
+    types = [index.tasks.analyze(question).task_type for question in typed(arguments["questions"], list[str])]
+    return ToolOutput(", ".join(types), {"types": list(types)})
+
+
 async def _structure(index: Index, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutput:
     """Return sentences, each citing evidence by its number; raise `NotFound` for a name that is not known."""
     intent = next(intent for intent in _INTENTS if intent == arguments["intent"])
@@ -240,6 +250,15 @@ _ALL: Final = (
             NAMES,
             "Tell which of some names are definitions, and where these stand.",
             _parameters(("names",), names={"type": "array", "items": _NAME, "maxItems": _MOST_NAMES}),
+            category="index",
+        ),
+    ),
+    (
+        _types,
+        ToolSpec(
+            TYPES,
+            "Tell what kind of task each of some questions is.",
+            _parameters(("questions",), questions={"type": "array", "items": _TEXT, "maxItems": _MOST_NAMES}),
             category="index",
         ),
     ),

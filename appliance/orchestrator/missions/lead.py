@@ -10,7 +10,7 @@ from appliance.contracts.tools import Json
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.case import Case
-from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.encoding import plain, typed
 from appliance.orchestrator.missions.juniors import qualified
 from appliance.orchestrator.missions.plan import Look, Part, Task, again, names_of, parts_of, research, tasks_of
 
@@ -53,7 +53,7 @@ class Lead:
         if more:
             self._case.warn(f"{more} further questions of the goal were left out: ask them in a mission of their own.")
         known = await self._known(parts)
-        tasks = tasks_of(parts, known=known, first=first)
+        tasks = tasks_of(parts, types=await self._types(parts), known=known, first=first)
         for task in tasks:
             await self._commission(task)
         for number, part in enumerate(parts, start=first):
@@ -72,6 +72,11 @@ class Lead:
         given = gave.data.get("known")
         known = given if isinstance(given, Mapping) else {}
         return {name: meant for name in names if (meant := await self._meant(name, known.get(name), parts))}
+
+    async def _types(self, parts: Sequence[Part]) -> list[str]:
+        """Return of each part which kind of task it is."""
+        gave = await self._case.call(COORDINATOR, instruments.TYPES, {"questions": [part.text[:2_000] for part in parts]})
+        return typed(gave.data.get("types", ["other"] * len(parts)), list[str])
 
     async def _meant(self, name: str, rows: Json, parts: Sequence[Part]) -> str:
         """Return the qualified name of what *name* means, "" if nothing; of several the model's choice, or the first."""

@@ -19,13 +19,17 @@ _JOINS: Final = re.compile(
     rf",?\s+(?:and|then|also|and then|and also)\s+(?=(?:{_ASKS})\b)|,\s+(?=(?:{_ASKS})\b)", re.IGNORECASE
 )
 _PRONOUN: Final = re.compile(r"\b(?:(?:this|that) (?:function|method|class)|it|this|that)\b", re.IGNORECASE)
-_HISTORY: Final = re.compile(
-    r"\b(?:histor\w*|changed|changes|who wrote|authors?|blame|commits?|recent\w*|introduced|since when)\b", re.IGNORECASE
-)
-_FLOW: Final = re.compile(r"\b(?:how|explain|describe|trace|works?|flow|steps?)\b", re.IGNORECASE)
-_REACH: Final = re.compile(r"\b(?:breaks?|impact|affect\w*|depend\w*|safe to)\b", re.IGNORECASE)
-_LEAST_WORDS: Final = 3
+_ASKING: Final = re.compile(rf"\b(?:{_ASKS})\b", re.IGNORECASE)
+_LEADING_WORDS: Final = 6  # at most, of what only leads to a question
 _LONGEST_QUESTION: Final = 2_000
+# What each kind of task wants to know of a name beside where it is: what the goal asks for, and what helps.
+_ASKED: Final[Mapping[str, tuple[Intent, ...]]] = {
+    "callers": ("callers",), "callees": ("callees",), "impact": ("impact",), "history": ("history",)
+}  # fmt: skip
+_HELPS: Final[Mapping[str, tuple[Intent, ...]]] = {
+    "explain": ("callees",), "overview": ("members",), "debug": ("callees", "history"), "review": ("impact",),
+    "test": ("callers",), "edit": ("callers", "impact"),
+}  # fmt: skip
 _BESIDE: Final[tuple[Intent, ...]] = ("where", "callers", "history")
 
 Junior = Literal["researcher", "tracer", "historian", "reviewer"]
@@ -88,15 +92,16 @@ def names_of(parts: Sequence[Part]) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in part.names))
 
 
-def tasks_of(parts: Sequence[Part], *, known: Mapping[str, str], first: int = 0) -> list[Task]:
-    """Return what is to be done for *parts*, numbered from *first*; *known* gives what is meant by each known name.
+def tasks_of(parts: Sequence[Part], *, types: Sequence[str], known: Mapping[str, str], first: int = 0) -> list[Task]:
+    """Return what is to be done for *parts*, numbered from *first*, each of its type of task.
 
-    What the graph can answer is the tracer's, what git can is the historian's, the rest is to be researched; and of the
-    first names a little more is told than was asked: where they are, who calls them, who changed them.
+    *known* gives what is meant by each known name. What the graph can answer is the tracer's, what git can is the
+    historian's, the rest is to be researched; and of the first names a little more is told than was asked: where they are,
+    who calls them, who changed them.
     """
     tasks: list[Task] = []
-    for number, part in enumerate(parts, start=first):
-        tasks += _for(part, number, known)
+    for number, (part, kind) in enumerate(zip(parts, types, strict=True), start=first):
+        tasks += _for(part, kind, number, known)
     done = [look for task in tasks for look in task.looks]
     more: list[Look] = []
     for name in [name for name in names_of(parts) if name in known][:MOST_SYMBOLS]:
@@ -111,18 +116,19 @@ def again(question: str, names: Sequence[str]) -> str:
     return " ".join(dict.fromkeys([*names, *words])) or question
 
 
-def _for(part: Part, number: int, known: Mapping[str, str]) -> list[Task]:
+def _for(part: Part, kind: str, number: int, known: Mapping[str, str]) -> list[Task]:
     query = part.query
     if query is not None:
         name = known.get(query.name, query.name) if query.intent in {"history", "members"} else query.name
         return _split([Look(query.intent, name, number, query.other, query.members)], part.text)
     mine = [known[name] for name in part.names if name in known][:MOST_SYMBOLS]
     looks = [Look("where", name, number) for name in mine]
-    looks += [Look("callees", name, number, asked=False) for name in mine if _FLOW.search(part.text)]
-    looks += [Look("impact", name, number) for name in mine if _REACH.search(part.text)]
-    looks += [Look("history", name, number) for name in mine if _HISTORY.search(part.text)]
+    looks += [Look(intent, name, number) for name in mine for intent in _ASKED.get(kind, ())]
+    looks += [Look(intent, name, number, asked=False) for name in mine for intent in _HELPS.get(kind, ())]
+    if kind == "path" and len(mine) == MOST_SYMBOLS:
+        looks.append(Look("path", mine[0], number, other=mine[1]))
     past = [Task("historian", part.text, question=part.text[:_LONGEST_QUESTION], part=number)]
-    return [*_split(looks, part.text), *(past if not mine and _HISTORY.search(part.text) else ()), research(part, number)]
+    return [*_split(looks, part.text), *(past if kind == "history" and not mine else ()), research(part, number)]
 
 
 def research(part: Part, number: int) -> Task:
@@ -180,10 +186,16 @@ def _merged(pieces: Iterable[str]) -> list[str]:
     for piece in pieces:
         text = f"{held}, {piece.strip()}" if held else piece.strip()
         held = ""
-        if len(text.split()) < _LEAST_WORDS and not identifiers(text) and classify(text) is None:
+        if _leads(text):
             held = text
         elif text:
             found.append(text)
     if held:
         found[-1:] = [f"{found[-1]} {held}"] if found else [held]
     return found
+
+
+def _leads(text: str) -> bool:
+    """Return whether *text* asks nothing by itself, and only leads to what follows."""
+    short = len(text.split()) <= _LEADING_WORDS and not text.endswith((".", "?", "!", ";"))
+    return short and not _ASKING.search(text) and not identifiers(text) and classify(text) is None

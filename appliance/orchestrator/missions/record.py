@@ -81,6 +81,13 @@ class Records:
             ).fetchall()
         return [_mission(row) for row in rows]
 
+    def unended(self) -> list[Mission]:
+        """Return every mission that has not ended, oldest first."""
+        marks = ", ".join("?" * len(ENDED))
+        with self._db.read() as conn:
+            query = f"{SELECT} WHERE state NOT IN ({marks}) ORDER BY number"
+            return [_mission(row) for row in conn.execute(query, (*ENDED,))]
+
     def counts(self) -> dict[MissionState, int]:
         """Return how many missions are in each state."""
         with self._db.read() as conn:
