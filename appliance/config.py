@@ -27,6 +27,10 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _listed(value: object) -> object:
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
 class Web(Section):
     """The one process that listens."""
 
@@ -105,7 +109,27 @@ class Plugins(Section):
     @classmethod
     def _between_commas(cls, value: object) -> object:
         """Read what the environment says: it has no lists."""
-        return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+        return _listed(value)
+
+
+class Sandbox(Section):
+    """How commands of agents are confined."""
+
+    readable: tuple[Path, ...] = Field(
+        (), description="Directories with compilers and libraries that commands may read, beside the system's own."
+    )
+    path: str = Field("", description="Directories, between colons, where programs are looked for before the system's own.")
+    needs: tuple[Literal["landlock", "seccomp", "namespaces", "own-user"], ...] = Field(
+        ("landlock", "seccomp"), description="Layers without which no command starts; fewer is less safe."
+    )
+    seconds: float = Field(120.0, gt=0, le=3600, description="How long one command may take.")
+    memory: int = Field(2 << 30, ge=64 << 20, description="Bytes of memory that a command and all that it starts may take.")
+
+    @field_validator("readable", "needs", mode="before")
+    @classmethod
+    def _between_commas(cls, value: object) -> object:
+        """Read what the environment says: it has no lists."""
+        return _listed(value)
 
 
 class Declared(Section):
@@ -163,6 +187,7 @@ class Settings(BaseSettings):
     index: Index = Index()
     log: Log = Log()
     plugins: Plugins = Plugins()
+    sandbox: Sandbox = Sandbox()
 
     @classmethod
     def settings_customise_sources(

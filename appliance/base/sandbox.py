@@ -27,6 +27,9 @@ from appliance.errors import Conflict, HostUnfit, InvalidInput, NotFound
 Ending = Literal["itself", "time", "output", "memory", "processes", "disk", "stopped", "broken"]
 """How a command ended: by itself, or because it took more than it may, or was stopped; ``broken``: killed from elsewhere."""
 
+SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+"""Where a command looks for programs unless its policy says otherwise."""
+
 LAYERS: Final = frozenset[Layer](get_args(Layer))
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -37,7 +40,6 @@ _SYSTEM: Final = (
 )
 _PREFIX: Final = "sandbox-"
 _LOCK: Final = "lock"
-_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _START_S: Final = 30.0
 _END_S: Final = 30.0
 _TICK_S: Final = 0.1
@@ -140,7 +142,7 @@ def _order(command: Sequence[str], folder: Path, private: Path, policy: Policy) 
         folder=os.path.realpath(folder),
         private=str(real),
         readable=tuple(dict.fromkeys((*_SYSTEM, *readable))),
-        environment={"PATH": _PATH, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", **policy.environment},
+        environment={"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", **policy.environment},
         use=tuple(sorted(policy.use)),
         needs=tuple(sorted(policy.needs)),
         limits=policy.limits,
@@ -251,6 +253,8 @@ class _Run:
 
 def _confinement(told: Mapping[str, object], *, said: bytes) -> Confinement:
     """Return what was in force; raise `HostUnfit` if the command never started, `NotFound` if it could not be."""
+    if "unfit" not in told and told.get("ended") == "stopped" and "layers" not in told:
+        return Confinement((), 0, ("it was stopped before it started",))
     if "unfit" in told or "layers" not in told:
         why = str(told.get("unfit") or said[-500:].decode("utf-8", "replace") or "the program that confines broke off")
         raise HostUnfit(

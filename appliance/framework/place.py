@@ -36,7 +36,7 @@ from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.provider import EngineModels, Models
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.tools.builtin import builtin_tools
-from appliance.orchestrator.tools.workbench import Workbench
+from appliance.orchestrator.tools.workbench import Workbench, policy_of
 from appliance.tables import MIGRATIONS
 
 DEFAULT_PROJECT: Final = "default"
@@ -171,7 +171,7 @@ def assembled(
     """Return a place over what is open already; its `close` leaves that open."""
     paths = DataPaths(settings.data)
     registry = ToolRegistry()
-    bench = Workbench(paths, clock=clock)
+    bench = Workbench(paths, clock=clock, policy=policy_of(settings.sandbox))
     for tool in builtin_tools(index, bench):
         registry.register(tool)
     plugins = load_plugins(settings, paths)

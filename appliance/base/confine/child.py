@@ -101,10 +101,12 @@ def _enter(order: Order, status: int, tell: int) -> None:
 
 def _first(order: Order, status: int, tell: int, notes: Sequence[str] | None) -> None:
     """Be the first process: start the inner one, bury whoever dies, tell when that one has. *notes* None: in namespaces."""
-    kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
     spaces, user = notes is None, None
     lacking = list(notes or ())
-    if spaces:
+    if not spaces:
+        _outlive_nobody()
+    else:
+        kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)  # and all that is in the namespace ends with its first
         try:
             lacking = _furnished(order)
             user = _own_user(order)
@@ -125,6 +127,19 @@ def _first(order: Order, status: int, tell: int, notes: Sequence[str] | None) ->
             break
     os.write(tell, f"{code}\n".encode())
     signal.pause()  # what is left behind is counted from outside, then all of us are killed
+
+
+def _outlive_nobody() -> None:
+    """Have this process end all that it started once the watcher dies: no namespace does that for it."""
+
+    def end(number: int, frame: object) -> None:
+        del number, frame
+        watch.end_all(os.getpid())
+        os._exit(_UNFIT)
+
+    kernel.prctl(kernel.CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, end)
+    kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def _furnished(order: Order) -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,7 @@ _USUAL: Final = (  # a file that is there, and how tests are run then
     ("tests", ("python3", "-m", "pytest", "-q")),
     ("Makefile", ("make", "test")),
 )
+_PYTHON: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 _WHY: Final = {
     "time": "It took too long and was ended.",
     "output": "It said too much and was ended.",
@@ -83,7 +85,10 @@ def _ran(
 ) -> ToolOutput:
     with _folder(index, bench, reach, repo, context) as (folder, missing):
         wanted = command or _usual(folder)
-        outcome = sandbox.run(wanted, folder=folder, aside=bench.worktrees.aside, policy=bench.policy, stop=stop)
+        policy = replace(
+            bench.policy, environment=_PYTHON | {"PYTHONPATH": f"{folder}:{folder}/src", **bench.policy.environment}
+        )
+        outcome = sandbox.run(wanted, folder=folder, aside=bench.worktrees.aside, policy=policy, stop=stop)
     context.cancellation.check()
     return _told(wanted, outcome, missing)
 

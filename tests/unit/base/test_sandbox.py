@@ -214,10 +214,12 @@ def test_a_signal_that_ends_it_is_told(run: Run) -> None:
     assert run("sh", "-c", "kill -9 $$").signal in {0, signal.SIGKILL}  # 0: where no signal may be sent at all
 
 
-def test_it_ends_when_its_caller_says_so(run: Run) -> None:
-    asked = threading.Event()
-    threading.Timer(0.3, asked.set).start()
-    assert run("sleep", "60", stop=asked.is_set).ending == "stopped"
+def test_it_ends_when_its_caller_says_so(run: Run, folder: Path) -> None:
+    assert run("sh", "-c", "touch up; sleep 60", stop=(folder / "up").exists).ending == "stopped"
+
+
+def test_one_that_is_stopped_before_it_starts_is_no_fault_of_the_machine(run: Run) -> None:
+    assert run("sleep", "60", stop=lambda: True).ending == "stopped"
 
 
 def test_nothing_of_it_stays_in_the_temporary_folder(run: Run, tmp_path: Path) -> None:
@@ -281,23 +283,30 @@ def test_all_ends_with_the_process_that_asked(folder: Path, tmp_path: Path) -> N
     assert list((tmp_path / "aside").iterdir()) == []
 
 
-def test_what_a_command_uses_is_not_swept_from_under_it(run: Run, tmp_path: Path) -> None:
+def test_what_a_command_uses_is_not_swept_from_under_it(run: Run, folder: Path, tmp_path: Path) -> None:
     swept: list[int] = []
-    sweeping = threading.Timer(0.3, lambda: swept.append(sandbox.sweep(tmp_path / "aside")))
+
+    def sweep() -> None:
+        if _until((folder / "up").exists):
+            swept.append(sandbox.sweep(tmp_path / "aside"))
+            (folder / "go").touch()
+
+    sweeping = threading.Thread(target=sweep)
     sweeping.start()
-    done = run("sh", "-c", 'echo kept > "$TMPDIR/x"; sleep 0.8; cat "$TMPDIR/x"')
+    done = run("sh", "-c", 'echo kept > "$TMPDIR/x"; touch up; until [ -e go ]; do sleep 0.05; done; cat "$TMPDIR/x"')
     sweeping.join()
     assert (swept, done.stdout) == ([0], b"kept\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_all_ends_with_the_watcher(number: signal.Signals, run: Run, folder: Path, use: frozenset[Layer]) -> None:
-    """Killed it cannot end what outlives the command: there the kernel does, where it gave namespaces."""
-    if number == signal.SIGKILL and "namespaces" not in use:
-        pytest.skip("without namespaces a watcher that is killed leaves what the command left behind")
-    killing = threading.Timer(0.5, lambda: os.kill(_watcher(), number))
+def test_all_ends_with_the_watcher(number: signal.Signals, run: Run, folder: Path) -> None:
+    def kill() -> None:
+        if _until((folder / "up").exists):
+            os.kill(_watcher(), number)
+
+    killing = threading.Thread(target=kill)
     killing.start()
-    done = run("sh", "-c", "setsid sleep 60 & sleep 60", seconds=1.0)
+    done = run("sh", "-c", "setsid sleep 60 & touch up; sleep 60", seconds=1.5 if number == signal.SIGTERM else 30.0)
     killing.join()
     assert done.ending == ("time" if number == signal.SIGTERM else "broken")
     assert _until(lambda: not list(_mentioning(str(folder))))

@@ -1,15 +1,18 @@
 """Tests are run in the sandbox and edits made in scratch worktrees: what they did is told, and can be taken back."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from appliance.base import sandbox
+from appliance.config import Sandbox
 from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import Cancelled, Conflict, HostUnfit, InvalidInput, NotFound, UnsafePath
+from appliance.orchestrator.tools.workbench import policy_of
 from tests.unit.orchestrator.tools.conftest import Bench
 
 
@@ -133,26 +136,37 @@ def test_a_repository_that_does_not_say_how_it_is_tested_is_asked_for(bench: Ben
         bench.call("run_tests", {}, bench.context(bench.second))
 
 
-class _Stops:
-    """Goes on for a while."""
+def test_a_compiler_that_the_settings_name_is_found(bench: Bench, workspace: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "compiler"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho compiled\n")
+    program.chmod(0o755)
+    _run(bench, "true")
+    named = policy_of(Sandbox(readable=(program.parent,), path=str(program.parent)))
+    done = sandbox.run(["compiler"], folder=workspace, aside=tmp_path / "aside", policy=named)
+    assert done.stdout == b"compiled\n"
+    with pytest.raises(NotFound):
+        sandbox.run(["compiler"], folder=workspace, aside=tmp_path / "aside")
 
-    def __init__(self) -> None:
-        self.asked = threading.Event()
+
+@dataclass(frozen=True, slots=True)
+class _StopsOnce:
+    """Goes on until *there* is."""
+
+    there: Path
 
     def check(self) -> None:
-        if self.asked.is_set():
+        if self.there.exists():
             raise Cancelled("Somebody stopped it.")
 
 
 def test_a_run_that_is_stopped_ends_its_command(bench: Bench, workspace: Path) -> None:
     _run(bench, "true")
-    stops = _Stops()
-    context = bench.context(workspace=workspace, cancellation=stops)
-    threading.Timer(0.4, stops.asked.set).start()
+    context = bench.context(workspace=workspace, cancellation=_StopsOnce(workspace / "up"))
     started = time.monotonic()
     with pytest.raises(Cancelled):
-        bench.call("run_tests", {"command": ["sleep", "25"]}, context)
-    assert time.monotonic() - started < 20
+        bench.call("run_tests", {"command": ["sh", "-c", "touch up; sleep 50"]}, context)
+    assert time.monotonic() - started < 40
 
 
 def test_a_caller_that_goes_away_ends_its_command(bench: Bench, workspace: Path) -> None:
