@@ -32,7 +32,7 @@ class Looking:
         looks = typed((request.agent_props or {}).get("looks", ()), tuple[Look, ...])
         lines, missing = list[str](), list[str]()
         for look in looks:
-            gave = await self.case.call(request.agent, instruments.STRUCTURE, arguments_of(look))
+            gave = await looked_at(self.case, request.agent, look)
             if gave.error:
                 missing.append(gave.error)
                 if look.asked:
@@ -97,14 +97,17 @@ class Researcher:
         place, _ = await self._case.choose(agent, finding.question, options)
         name, chosen = list(places.items())[place or 0]
         look = Look("members" if chosen.kind in _CLASSES else "callees", name, finding.part, asked=False)
-        gave = await self._case.call(agent, instruments.STRUCTURE, arguments_of(look))
+        gave = await looked_at(self._case, agent, look)
         if not gave.error:
             self._case.findings.append(finding_of(gave, look, junior=agent))
 
 
-def arguments_of(look: Look) -> Mapping[str, Json]:
-    """Return the arguments of the call that asks *look*."""
-    return {"intent": look.intent, "name": look.name, "other": look.other, "members": look.members}
+async def looked_at(case: Case, agent: str, look: Look) -> Gave:
+    """Return what the graph says to *look*; how much of a list it leaves out is told only of what was asked."""
+    arguments = {"intent": look.intent, "name": look.name, "other": look.other, "members": look.members}
+    gave = await case.ask(agent, instruments.STRUCTURE, arguments)
+    case.warn(*(warning for warning in gave.warnings if look.asked or not warning.endswith(" are listed.")))
+    return gave
 
 
 def finding_of(gave: Gave, look: Look, *, junior: str) -> Finding:
