@@ -15,6 +15,7 @@ from tests.support.operating import (
     go,
     junior,
     machine,
+    one_by_one,
     roles,
     says,
     steps,
@@ -121,6 +122,18 @@ def test_a_junior_that_changes_its_request_changes_nothing_else() -> None:
     slot = sm.agent("scout")[1]
     assert (slot.agent_props, slot.checklist, slot.messages[0]["content"]) == ({"k": [1]}, ["a"], "Report facts.")
     assert sm.agent("scout").spec.metadata == {"k": [1]}
+
+
+def test_a_junior_that_changes_a_nested_message_changes_nothing_else() -> None:
+    def vandal(request: AgentRequest, _emit: Emit) -> AgentResult:
+        request.messages[0]["tool_calls"][0]["id"] = "changed"
+        return AgentResult(content="ok")
+
+    own = says("x", messages=[{"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}])
+    sm = machine(None, junior(behaviour=one_by_one(own, vandal)))
+    go(sm.commission("scout", "dig"))
+    go(sm.instruct("scout", 1, "more"))
+    assert sm.agent("scout")[1].messages[0]["tool_calls"] == [{"id": "1"}]
 
 
 def test_a_failing_junior_is_a_result_and_not_an_exception() -> None:

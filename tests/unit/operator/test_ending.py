@@ -123,6 +123,31 @@ def test_work_that_a_runner_leaves_behind_ends_with_its_turn() -> None:
     assert (sm.agent("scout")[1].status, forever.cancelled) == ("failed", True)
 
 
+def test_work_whose_turn_ends_as_it_starts_does_not_start() -> None:
+    async def leaves(request: AgentRequest, _emit: Emit) -> AgentResult:
+        left.append(asyncio.create_task(tools_of(request)["commission"]("scout", "o")))
+        await starting.wait()
+        return AgentResult(content="done")
+
+    async def slow_observer(event: StreamEvent) -> None:
+        if (event["agent"], event["phase"]) == ("scout", "start"):
+            starting.set()
+            await until(lambda: sm.active_agent == "scout" and len(sm.coordinator_messages) == 3)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        await sm.run("q", streaming_callback=slow_observer)
+        assert (await left[0])["status"] == "failed"
+
+    starting = asyncio.Event()
+    left: list[asyncio.Task[dict[str, object]]] = []
+    spec = junior()
+    sm = machine(leaves, spec)
+    go(scenario())
+    assert asked(spec) == []
+
+
 def test_what_a_turn_left_behind_begins_nothing_more() -> None:
     """Else work would go on outside of every budget, for as long as it makes more of itself."""
 

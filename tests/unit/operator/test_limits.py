@@ -72,6 +72,19 @@ def test_the_one_that_hangs_fails_in_time_and_no_more_run_than_may() -> None:
     assert max(most) == 2
 
 
+def test_the_time_in_which_a_seat_is_waited_for_is_not_that_of_the_work() -> None:
+    async def slow(request: AgentRequest, _emit: Emit) -> AgentResult:
+        await asyncio.sleep(0.1 if request.objective == "slow" else 0)
+        return AgentResult(content="r")
+
+    async def scenario() -> list[dict[str, Any]]:
+        return list(await asyncio.gather(sm.commission("scout", "slow"), sm.commission("scout", "quick")))
+
+    sm = machine(None, junior(behaviour=slow), limits=RunLimits(max_parallel=1))
+    first, second = go(scenario())
+    assert second["duration_ms"] < first["duration_ms"]
+
+
 def test_a_seat_is_given_back_by_whoever_is_cancelled_while_waiting_for_it() -> None:
     async def scenario() -> None:
         forever = Forever()
