@@ -27,6 +27,7 @@ MOST_BYTES: Final = 4 << 20
 """The largest file that is edited."""
 
 _MOST_GROUPS: Final = 200  # that are kept of one worktree
+_MOST_IN_ALL: Final = 1_000  # worktrees come and go
 _MOST_CHANGES: Final = 1_000  # in one group
 _MIGRATIONS: Final = (
     """
@@ -124,6 +125,7 @@ class UndoHistory:
             conn.execute("UPDATE groups SET state = 'done' WHERE id = ?", (group,))
             old = "SELECT id FROM groups WHERE worktree = ? ORDER BY id DESC LIMIT -1 OFFSET ?"
             conn.execute(f"DELETE FROM groups WHERE id IN ({old})", (row["worktree"], _MOST_GROUPS))  # noqa: S608 - ours
+            conn.execute("DELETE FROM groups WHERE id <= (SELECT max(id) FROM groups) - ?", (_MOST_IN_ALL,))
             _forget_contents(conn)
         return self._group(group)
 

@@ -1,7 +1,10 @@
 """Every tool that agents have without a plugin."""
 
+from pathlib import Path
 from typing import cast
 
+from appliance.base.clock import SystemClock
+from appliance.base.paths import DataPaths
 from appliance.contracts.tools import Tool, ToolSpec
 from appliance.orchestrator.tools.editing import edit_tools
 from appliance.orchestrator.tools.files import file_tools
@@ -22,5 +25,5 @@ def builtin_tools(index: CodeIndex, bench: Workbench | None = None) -> tuple[Too
 def builtin_specs() -> tuple[ToolSpec, ...]:
     """Return what is known of every tool that there is without a plugin, before there is an index to call it on."""
     nothing: object = None
-    tools = builtin_tools(cast("CodeIndex", nothing), cast("Workbench", object()))
-    return tuple(tool.spec for tool in tools)
+    bench = Workbench(DataPaths(Path()), clock=SystemClock())
+    return tuple(tool.spec for tool in builtin_tools(cast("CodeIndex", nothing), bench))

@@ -33,7 +33,7 @@ def file_tools(index: CodeIndex) -> tuple[BuiltIn, ...]:
     async def files(given: Given, context: ToolContext) -> ToolOutput:
         reach, folder = await Reach.of(index, context), given.path()
         part = await asyncio.to_thread(reach.part, index, given.text("repo"))
-        return _listed(part, folder, given.limit(_LISTED, most=_MOST_LISTED))
+        return await asyncio.to_thread(_listed, part, folder, given.limit(_LISTED, most=_MOST_LISTED))
 
     async def outline(given: Given, context: ToolContext) -> ToolOutput:
         reach, path = await Reach.of(index, context), given.file()

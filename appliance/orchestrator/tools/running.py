@@ -22,7 +22,7 @@ from appliance.orchestrator.tools.workbench import Workbench
 
 _MOST_WORDS: Final = 20
 _LONGEST_WORD: Final = 300
-_TIMEOUT_S: Final = 300.0
+_AROUND_S: Final = 60.0  # for the worktree, and the end of all that was started
 _KEPT: Final = 20_000  # characters of each stream, in the data
 _USUAL: Final = (  # a file that is there, and how tests are run then
     ("Cargo.toml", ("cargo", "test", "--offline")),
@@ -50,7 +50,17 @@ def run_tools(index: CodeIndex, bench: Workbench) -> tuple[BuiltIn, ...]:
     run = partial(_run, index, bench)
     about = "Run the tests, without network."
     parameters = schema(command=command, repo=REPO)
-    return (tool("run_tests", about, parameters, run, category="run", effect="run", timeout_s=_TIMEOUT_S),)
+    return (
+        tool(
+            "run_tests",
+            about,
+            parameters,
+            run,
+            category="run",
+            effect="run",
+            timeout_s=bench.policy.limits.seconds + _AROUND_S,
+        ),
+    )
 
 
 async def _run(index: CodeIndex, bench: Workbench, given: Given, context: ToolContext) -> ToolOutput:

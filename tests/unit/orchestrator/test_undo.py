@@ -239,6 +239,24 @@ def test_recovery_leaves_what_something_else_wrote(tree: Path, history: UndoHist
     assert (tree / "a.py").read_bytes() == b"mine\n"
 
 
+def test_what_is_kept_does_not_grow_for_ever(
+    tree: Path, history: UndoHistory, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "_MOST_GROUPS", 3)
+    monkeypatch.setattr(undo, "_MOST_IN_ALL", 4)
+    for number in range(2, 8):
+        edit(a_py=b"a = %d\n" % number)
+    assert len(history.groups(tree)) == 3
+    for _ in range(3):
+        history.undo(tree)
+    assert (tree / "a.py").read_bytes() == b"a = 4\n"
+    other = tree.parent / "worktree-2"
+    other.mkdir()
+    for _ in range(3):
+        history.commit(history.begin_change_group(other, "elsewhere"))
+    assert len(history.groups(tree)) == 1
+
+
 def test_a_worktree_that_is_gone_is_forgotten(tree: Path, history: UndoHistory, edit: Edit) -> None:
     edit(a_py=b"a = 2\n")
     history.forget(tree)
