@@ -51,6 +51,7 @@ def create_app(services: Services | None = None) -> Litestar:
         app.state.warming.cancel()
         await asyncio.wait([app.state.warming])
         await door.close()
+        await served.agents.close()
         if own:
             served.close()
 

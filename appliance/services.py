@@ -30,12 +30,14 @@ from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
-from appliance.framework.place import load_plugins
+from appliance.framework.desk import AgentDesk
+from appliance.framework.place import CodeIndex, Opened, assembled, load_plugins
 from appliance.framework.plugins import PluginStatus
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
 from appliance.inference.pool import EnginePool
+from appliance.inference.store import ModelStore
 from appliance.inference.turns import Turns
 from appliance.jobs.queue import Job, JobQueue
 from appliance.jobs.worker import HEARTBEAT_S
@@ -45,6 +47,7 @@ from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
+from appliance.orchestrator.services.provider import EngineModels
 from appliance.tables import MIGRATIONS
 
 CLI_KEY: Final = "cli.key"
@@ -93,6 +96,7 @@ class Services:
     turns: Turns  # at the chat model
     missions: Missions
     plugins: tuple[PluginStatus, ...]
+    agents: AgentDesk
     access: Access
     health: Health
 
@@ -165,6 +169,7 @@ class Services:
         self.wanted.close()
         self.jobs.close()
         self.missions.close()
+        self.agents.let_go()
         self.access.close()
 
 
@@ -192,29 +197,34 @@ def build(loaded: Loaded) -> Services:
     catalog = Catalog.load()
     engines = EnginePool(paths, catalog=catalog, settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
-    plugins = load_plugins(settings, paths).statuses
+    plugins, metrics = load_plugins(settings, paths), Metrics()
+    answerer = Answerer(generations, searcher, chat, clock)
+    graphs = GraphReader(generations, searcher, clock)
+    models = EngineModels(ModelStore(paths.models, catalog=catalog, beside=settings.models_at), engines)
+    index = CodeIndex(registry, generations, searcher, graphs)
     parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
     return Services(
         settings=settings,
         origins=loaded.origins,
         paths=paths,
         clock=clock,
-        metrics=Metrics(),
+        metrics=metrics,
         registry=registry,
         wanted=WantedList(connect()),
         jobs=jobs,
         generations=generations,
         searcher=searcher,
-        graphs=GraphReader(generations, searcher, clock),
-        answerer=Answerer(generations, searcher, chat, clock),
+        graphs=graphs,
+        answerer=answerer,
         embedder=engines.embedder(priority="background"),
         engines=engines,
         chat=chat,
         turns=engines.turns,
         missions=missions_of(parts, jobs=jobs),
-        plugins=plugins,
+        plugins=plugins.statuses,
+        agents=AgentDesk(lambda: assembled(Opened(settings, index, answerer, connect, clock, models, metrics, plugins))),
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
-        health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths, plugins=plugins)),
+        health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths, plugins=plugins.statuses)),
     )
 
 

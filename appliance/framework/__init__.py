@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from appliance.framework.chat import ChatSession
     from appliance.framework.checkpoint import Checkpoint, Checkpointer, MemoryCheckpointer
     from appliance.framework.checkpoint_sqlite import SqliteCheckpointer
+    from appliance.framework.client import ApplianceClient
     from appliance.framework.events import AgentEvent, EventType
     from appliance.framework.graph import StateGraph
     from appliance.framework.graph_compiled import CompiledGraph
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _MODULES: Final = {
     "agent": ("Agent",),
     "chat": ("ChatSession",),
+    "client": ("ApplianceClient",),
     "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
     "checkpoint_sqlite": ("SqliteCheckpointer",),
     "events": ("AgentEvent", "EventType"),
@@ -55,6 +57,7 @@ __all__ = [
     "START",
     "Agent",
     "AgentEvent",
+    "ApplianceClient",
     "ChatSession",
     "Checkpoint",
     "Checkpointer",

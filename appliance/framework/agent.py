@@ -8,6 +8,7 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from appliance.contracts.chat import Message
 from appliance.contracts.tools import Json
 from appliance.errors import InvalidInput
 from appliance.framework.chat import ChatSession
@@ -107,6 +108,20 @@ class Agent:
         """The session of `run` and `stream`, None before the first of them."""
         return self._own.session_id
 
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """What was said in its own conversation, the system prompt first; calls of tools and their results are left out."""
+        return self._own.history
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run waits for a person, or a turn is at work."""
+        return self._waiting.busy
+
+    def waits(self, run_id: str) -> bool:
+        """Return whether the run *run_id* waits for a person."""
+        return self._waiting.waits(run_id)
+
     async def run(self, prompt: str, *, context: Context = None) -> TaskResult:
         """Return what came of *prompt*, which *context* stands behind in the same message.
 
@@ -142,7 +157,9 @@ class Agent:
             return SessionMetrics("")
         return await asyncio.to_thread(self._made.turns.ledger.metrics, session)
 
-    def member(self, name: str, *, skill: str = "", description: str = "", tools: Collection[str] = ()) -> "TeamMember":
+    def member(
+        self, name: str, *, skill: str = "", description: str = "", tools: Collection[str] | None = None
+    ) -> "TeamMember":
         """Return a member for a `Team` that works on this agent's model with *tools*, or all of the agent's.
 
         Raise `NotGranted` for a tool that the agent has not.

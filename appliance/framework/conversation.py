@@ -23,15 +23,28 @@ class Waiting:
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
         self._closed = False
+        self.working = 0  # turns
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run waits, or a turn is at work."""
+        return bool(self._runs or self.working)
+
+    def waits(self, run_id: str) -> bool:
+        """Return whether *run_id* waits for a person."""
+        return run_id in self._runs and self._runs[run_id].gathered.approval is not None
 
     async def result(self, run: "_Run", run_id: str) -> TaskResult:
         """Return what *run* comes to, or that it waits, and keep it then."""
+        self.working += 1
         try:
             result = await run.result()
         except BaseException:
             self._runs.pop(run_id, None)
             await run.cancel()
             raise
+        finally:
+            self.working -= 1
         if result.status == "awaiting_approval":
             self._runs[run_id] = run
         else:
@@ -90,9 +103,13 @@ class Conversation:
     async def stream(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Give the events of the turn with *text*; raise `InvalidInput` where it says nothing."""
         session = await self._begun(text)
-        async with aclosing(self._made.turns.take(session, text, run_id=new_id("run"))) as events:
-            async for event in events:
-                yield event
+        self._waiting.working += 1
+        try:
+            async with aclosing(self._made.turns.take(session, text, run_id=new_id("run"))) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._waiting.working -= 1
 
     async def resume(self, run_id: str, decision: Decision, *, by: str, note: str) -> TaskResult:
         """Decide on what *run_id* asks, and return what then comes of it; raise `NotFound`, `Conflict`, `InvalidInput`."""

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from enum import StrEnum
 from typing import Final
 
 from appliance.contracts.tools import Json
+from appliance.errors import InvalidInput
 
 
 class EventType(StrEnum):
@@ -105,6 +107,15 @@ class AgentEvent:
             "timestamp": self.timestamp,
             "run_id": self.run_id,
         }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Json]) -> "AgentEvent":
+        """Return the event that `to_dict` told; raise `InvalidInput` for what is none."""
+        try:
+            fields = {field.name: told[field.name] for field in dataclass_fields(cls)}
+            return cls(**{**fields, "type": EventType(str(told["type"]))})  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError) as exc:
+            raise InvalidInput(f"This is no event of an agent: {type(exc).__name__} {exc}.") from exc
 
 
 class Emitter:

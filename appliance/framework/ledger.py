@@ -1,6 +1,7 @@
-"""What sessions cost, kept with each session: its turns, their tokens, calls and time."""
+"""What is kept with each session beside its conversation: how its agent is made, and what it cost."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -12,9 +13,26 @@ from appliance.orchestrator.services.session import SessionContents
 from appliance.orchestrator.state.host import Changes, Staged
 
 _TOTAL: Final = "agent.total"
+_SETUP: Final = "agent.setup"
 _LAST: Final = "agent.last_turn"
 _TRIES: Final = 3
 _log = log.get("agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Setups:
+    """How the agents of sessions are made, as *contents* keep it."""
+
+    contents: SessionContents
+
+    def enter(self, session_id: str, setup: Mapping[str, Json]) -> None:
+        """Keep *setup* with the session; raise `NotFound`, or `Conflict` for one that is closed."""
+        self.contents.write(session_id, Staged(session_state=Changes({_SETUP: dict(setup)})))
+
+    def of(self, session_id: str) -> Mapping[str, Json] | None:
+        """Return the setup that the session was begun with, None where it has none; raise `NotFound`."""
+        kept = json.loads(self.contents.content(session_id)[0].session_state).get(_SETUP)
+        return kept if isinstance(kept, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

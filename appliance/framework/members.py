@@ -20,9 +20,9 @@ from appliance.orchestrator.services.tool import ToolService
 _SKILL: Final = "You work in a team. Do what you are asked, and report what you found in a few sentences."
 
 
-def member(made: Made, name: str, *, skill: str, description: str, tools: Collection[str]) -> TeamMember:
+def member(made: Made, name: str, *, skill: str, description: str, tools: Collection[str] | None) -> TeamMember:
     """Return a member on the model of *made*; raise `NotGranted` for a tool that its agent has not."""
-    grants = narrow(made.turns.grants, tools=tools or None)
+    grants = narrow(made.turns.grants, tools=tools)
     specs = made.place.specs
     grants = replace(grants, effects=frozenset(specs[tool].effect for tool in grants.tools))
     runner = _Member(made, name, grants)

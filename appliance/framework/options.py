@@ -32,7 +32,9 @@ class SessionConfig(BaseModel):
 
     title: str = Field("", max_length=200, description="How lists of sessions show it.")
     project: str = Field("", max_length=100, description="The project that it is about, where the workspace does not say.")
-    branches: tuple[str, ...] = Field((), max_length=16, description="Patterns of branches that its tools look at.")
+    branches: tuple[str, ...] = Field(
+        (), max_length=16, strict=False, description="Patterns of branches that its tools look at."
+    )
     tool_calls: int = Field(24, ge=0, le=200, description="Calls of tools in one turn.")
     steps: int = Field(6, ge=0, le=20, description="Steps that one turn takes before it answers.")
     seconds: float = Field(900.0, gt=0, le=86_400, description="Seconds that one turn may take, without waiting for people.")

@@ -1,20 +1,22 @@
 """One appliance as agents have it: its index, its model, its tools and what keeps runs, opened on a data directory."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from appliance.base import sqlite
 from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
 from appliance.base.paths import DataPaths, display
+from appliance.codeintel.answer import Answerer
 from appliance.codeintel.offers import Graphing, Searching
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry, Repo
+from appliance.codeintel.results import AnswerEvent, Scope
 from appliance.codeintel.store.generations import Generations
 from appliance.config import Loaded, Settings
 from appliance.contracts.agents import AgentDefinition
@@ -24,6 +26,7 @@ from appliance.framework.plugin_context import Taken
 from appliance.framework.plugins import PluginLoader, PluginSet
 from appliance.framework.toolset import built_in
 from appliance.framework.tried import Remembering
+from appliance.framework.workflow_check import validate_workflow
 from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.pool import EnginePool
@@ -52,6 +55,13 @@ class CodeIndex:
     graphs: Graphing
 
 
+class Answering(Protocol):
+    """What answers questions about code."""
+
+    def ask(self, question: str, *, scope: Scope, prose: bool = True) -> AsyncGenerator[AnswerEvent, None]:
+        """Stream the answer to *question*. Closing the generator stops the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """What agents work on: repositories of one project."""
@@ -68,6 +78,7 @@ class Place:
     paths: DataPaths
     clock: Clock
     index: CodeIndex
+    answerer: Answering
     engine: str  # the kind that the chat model runs on, "auto" where it is not in the catalogue
     services: Orchestrator
     plugins: PluginSet
@@ -131,6 +142,23 @@ class Place:
             close()
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a place is made of that is open already; *connect* opens the global database.
+
+    Plugins are loaded where they are not handed in.
+    """
+
+    settings: Settings
+    index: CodeIndex
+    answerer: Answering
+    connect: Callable[[], sqlite3.Connection]
+    clock: Clock
+    models: Models
+    metrics: Metrics | None = None
+    plugins: PluginSet | None = None
+
+
 def open_place(loaded: Loaded, *, models: Models | None = None) -> Place:
     """Return the appliance of *loaded* settings, with *models* in place of its engines' if they are given.
 
@@ -155,50 +183,54 @@ def open_place(loaded: Loaded, *, models: Models | None = None) -> Place:
     searcher = Searcher(generations, pool.embedder(), clock)
     index = CodeIndex(registry, generations, searcher, GraphReader(generations, searcher, clock))
     store = ModelStore(paths.models, catalog=catalog, beside=settings.models_at)
-    place = assembled(settings, index, connect=connect, clock=clock, models=models or EngineModels(store, pool))
+    answerer = Answerer(generations, searcher, pool.chat(), clock)
+    models = models or EngineModels(store, pool)
+    place = assembled(Opened(settings, index, answerer, connect, clock, models))
     return replace(place, owned=(*place.owned, generations.close, registry.close))
 
 
-def assembled(
-    settings: Settings,
-    index: CodeIndex,
-    *,
-    connect: Callable[[], sqlite3.Connection],
-    clock: Clock,
-    models: Models,
-    metrics: Metrics | None = None,
-) -> Place:
-    """Return a place over what is open already; its `close` leaves that open."""
-    paths = DataPaths(settings.data)
-    registry = ToolRegistry()
-    bench = Workbench(paths, clock=clock, policy=policy_of(settings.sandbox))
-    for tool in builtin_tools(index, bench):
+def assembled(parts: Opened) -> Place:
+    """Return a place over *parts*; its `close` leaves them open."""
+    paths, registry = DataPaths(parts.settings.data), ToolRegistry()
+    bench = Workbench(paths, clock=parts.clock, policy=policy_of(parts.settings.sandbox))
+    for tool in builtin_tools(parts.index, bench):
         registry.register(tool)
-    plugins = load_plugins(settings, paths)
+    plugins = load_plugins(parts.settings, paths) if parts.plugins is None else parts.plugins
     for tool in plugins.tools:
         registry.register(tool)
     for rule in plugins.rules:
         registry.add_rule(rule)
-    engine = _engine(settings, models)
+    engine = _engine(parts.settings, parts.models)
     services = orchestrator(
         Parts(
-            connect=connect,
-            clock=clock,
-            models=models,
+            connect=parts.connect,
+            clock=parts.clock,
+            models=parts.models,
             probe=Remembering(paths.root, engine, probe),
             tools=registry,
-            repositories=RepositoryNames(index.registry),
-            metrics=metrics,
+            repositories=RepositoryNames(parts.index.registry),
+            metrics=parts.metrics,
         )
     )
-    specs = {spec.name: spec for spec in registry.specs}
-    return Place(settings, paths, clock, index, engine, services, plugins, specs, bench, (services.close, bench.close))
+    return Place(
+        settings=parts.settings,
+        paths=paths,
+        clock=parts.clock,
+        index=parts.index,
+        answerer=parts.answerer,
+        engine=engine,
+        services=services,
+        plugins=plugins,
+        specs={spec.name: spec for spec in registry.specs},
+        bench=bench,
+        owned=(services.close, bench.close),
+    )
 
 
 def load_plugins(settings: Settings, paths: DataPaths) -> PluginSet:
     """Return how every plugin is, with those loaded that *settings* enable."""
     loader = PluginLoader(
-        validate=len,
+        validate=validate_workflow,
         aside=paths.scratch,
         taken=Taken(tools=frozenset({*built_in(), ANSWER})),
         folder=settings.plugins.folder,

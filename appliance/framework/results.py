@@ -1,10 +1,11 @@
 """What a turn of an agent came to, and what sessions cost."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from appliance.contracts.tools import Json
+from appliance.errors import InvalidInput
 from appliance.framework.events import AgentEvent, EventType
 
 TaskStatus = Literal["done", "paused", "awaiting_approval", "failed"]
@@ -52,6 +53,21 @@ class TaskResult:
     status: TaskStatus = "done"
     run_id: str = ""
     approval_request: ApprovalRequest | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return every field as JSON can say it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Json]) -> "TaskResult":
+        """Return the result that `to_dict` told; raise `InvalidInput` for what is none."""
+        fields: dict[str, Any] = dict(told)
+        try:
+            calls = tuple(ToolCallRecord(**call) for call in fields["tool_calls"])
+            asked = fields["approval_request"]
+            return cls(**{**fields, "tool_calls": calls, "approval_request": asked and ApprovalRequest(**asked)})
+        except (KeyError, TypeError) as exc:
+            raise InvalidInput(f"This is no result of a turn: {type(exc).__name__} {exc}.") from exc
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from appliance.api.v1.plugins import PluginController
 from appliance.api.v1.projects import ProjectController
 from appliance.api.v1.repos import RepoController
 from appliance.api.v1.search import SearchController
+from appliance.api.v1.sessions import RunController, SessionController
 from appliance.api.v1.wanted import WantedController
 
 PREFIX: Final = "/api/v1"
@@ -43,5 +44,7 @@ def routes() -> list[ControllerRouterHandler]:
         MissionController,
         ApprovalController,
         PluginController,
+        SessionController,
+        RunController,
     ]
     return [Router(PREFIX, route_handlers=controllers, guards=[named_right]), metrics]
