@@ -50,8 +50,7 @@ def create_app(services: Services | None = None) -> Litestar:
     async def done() -> None:
         app.state.warming.cancel()
         await asyncio.wait([app.state.warming])
-        await door.close()
-        await served.agents.close()
+        await asyncio.gather(door.close(), served.agents.close())
         if own:
             served.close()
 

@@ -183,25 +183,20 @@ def _with_wait(event: AnswerEvent, ahead: int) -> AnswerEvent:
 
 
 def build(loaded: Loaded) -> Services:
-    """Return the services for *loaded* settings, with the data directory made ready.
+    """Return the services for *loaded* settings, with the data directory made ready; raise `HostUnfit` if it cannot be used.
 
-    Nothing is built here that only the worker needs: the web process stays small. Raise `HostUnfit` when the data
-    directory cannot be used.
+    Nothing is built here that only the worker needs: the web process stays small.
     """
-    settings, paths, clock = loaded.settings, DataPaths(loaded.settings.data), SystemClock()
-    for folder in (paths.root, paths.run):
-        durable.make_directory(folder)
+    settings, paths, clock = loaded.settings, _made_ready(loaded.settings), SystemClock()
     connect = partial(sqlite.connect, paths.global_db, migrations=MIGRATIONS)
     registry = _with_project(Registry(connect(), paths=paths, limits=settings.index, clock=clock))
     jobs, generations = JobQueue(connect(), clock=clock), Generations(registry, paths=paths, clock=clock)
-    catalog = Catalog.load()
+    catalog, metrics, plugins = Catalog.load(), Metrics(), load_plugins(settings, paths)
     engines = EnginePool(paths, catalog=catalog, settings=settings)
     searcher, chat = Searcher(generations, engines.embedder(), clock), engines.chat()
-    plugins, metrics = load_plugins(settings, paths), Metrics()
-    answerer = Answerer(generations, searcher, chat, clock)
-    graphs = GraphReader(generations, searcher, clock)
-    models = EngineModels(ModelStore(paths.models, catalog=catalog, beside=settings.models_at), engines)
-    index = CodeIndex(registry, generations, searcher, graphs)
+    graphs, answerer = GraphReader(generations, searcher, clock), Answerer(generations, searcher, chat, clock)
+    store, index = _store(settings, paths, catalog), CodeIndex(registry, generations, searcher, graphs)
+    opened = Opened(settings, index, answerer, connect, clock, EngineModels(store, engines), metrics, plugins)
     parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
     return Services(
         settings=settings,
@@ -222,10 +217,22 @@ def build(loaded: Loaded) -> Services:
         turns=engines.turns,
         missions=missions_of(parts, jobs=jobs),
         plugins=plugins.statuses,
-        agents=AgentDesk(lambda: assembled(Opened(settings, index, answerer, connect, clock, models, metrics, plugins))),
+        agents=AgentDesk(lambda: assembled(opened)),
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths, plugins=plugins.statuses)),
     )
+
+
+def _made_ready(settings: Settings) -> DataPaths:
+    """Return where everything lies, its first folders made."""
+    paths = DataPaths(settings.data)
+    for folder in (paths.root, paths.run):
+        durable.make_directory(folder)
+    return paths
+
+
+def _store(settings: Settings, paths: DataPaths, catalog: Catalog) -> ModelStore:
+    return ModelStore(paths.models, catalog=catalog, beside=settings.models_at)
 
 
 def _with_project(registry: Registry) -> Registry:
