@@ -66,12 +66,13 @@ class Conversation:
             frame = Frame(self._machine, turn, 0 if above is None else above.depth, None, above)
             listener = turn.listener()
             asking = _Asking(turn, listener, text, self.coordinator.model or "")
-            mark = self.thread.mark()
+            mark, skill = self.thread.mark(), self._skill
             try:
                 with entered(frame), self._acting.as_agent(COORDINATOR):
                     return await self._turn(asking, tools)
             except BaseException as exc:
                 self._thread.reset(mark)
+                self._skill = skill
                 if isinstance(exc, Exception | asyncio.CancelledError):
                     await self._failed(asking, exc)
                 raise

@@ -35,6 +35,7 @@ def test_a_question_that_failed_and_is_asked_again_stands_in_the_thread_once() -
 def test_a_failed_turn_takes_back_what_its_runner_did_to_the_thread() -> None:
     def meddles(request: AgentRequest, emit: Emit) -> AgentResult:
         sm.coordinator_messages.assistant("half")
+        sm.coordinator.skill = "Another."
         sm.coordinator_messages = Messages().user("another thread")
         return breaks(request, emit)
 
@@ -42,7 +43,7 @@ def test_a_failed_turn_takes_back_what_its_runner_did_to_the_thread() -> None:
     before = sm.coordinator_messages.to_list()
     with pytest.raises(ZeroDivisionError):
         go(sm.run("q"))
-    assert sm.coordinator_messages.to_list() == before
+    assert sm.coordinator_messages.to_list() == [before[0] | {"content": "Another."}, *before[1:]]
 
 
 def test_a_turn_that_takes_too_long_ends_with_all_settled() -> None:
@@ -80,12 +81,18 @@ def test_a_cancelled_turn_leaves_nothing_running() -> None:
     go(scenario())
 
 
-def test_a_turn_cancelled_at_any_step_leaves_a_machine_that_goes_on() -> None:
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_turn_cancelled_at_any_step_leaves_a_machine_that_goes_on(*, watched: bool) -> None:
     """Cancelled after each number of steps of the event loop until a turn ends by itself."""
 
+    async def slow_observer(event: StreamEvent) -> None:
+        seen.append(event["phase"])
+        await asyncio.sleep(0)
+
     async def scenario(ticks: int) -> bool:
+        seen.clear()
         sm = machine(commissions, junior(), limits=RunLimits(max_parallel=1, turn_timeout_s=60))
-        task = asyncio.create_task(sm.run("q"))
+        task = asyncio.create_task(sm.run("q", streaming_callback=slow_observer if watched else None))
         for _ in range(ticks):
             await asyncio.sleep(0)
         ended = task.done()
@@ -95,9 +102,11 @@ def test_a_turn_cancelled_at_any_step_leaves_a_machine_that_goes_on() -> None:
         assert all(slot.status in {"failed", "staged", "accepted"} for slot in sm.agent("scout").objectives())
         kept = roles(sm.coordinator_messages.to_list())[1:]
         assert kept == ([] if isinstance(outcome, asyncio.CancelledError) else ["user", "assistant"])
+        assert not seen or seen[-1] == ("fail" if isinstance(outcome, asyncio.CancelledError) else "done")
         assert await asyncio.wait_for(sm.run("again"), 10) == "did: again"
         return ended
 
+    seen: list[str] = []
     ticks = 0
     while not go(scenario(ticks)):
         ticks += 1
