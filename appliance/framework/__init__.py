@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
     from appliance.framework.toolset import ToolSet
     from appliance.framework.workflow import Workflow
+    from appliance.framework.workflow_appliance import NamedAgents, ServiceTools, TableApprovals
     from appliance.framework.workflow_check import load_workflow, validate_workflow
-    from appliance.framework.workflow_doors import Doors, Question, ServiceTools, TableApprovals
+    from appliance.framework.workflow_doors import Doors, Question
     from appliance.framework.workflow_engine import WorkflowEngine
     from appliance.framework.workflow_render import render_workflow
 
@@ -43,8 +44,9 @@ _MODULES: Final = {
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
     "toolset": ("ToolSet",),
     "workflow": ("Workflow",),
+    "workflow_appliance": ("NamedAgents", "ServiceTools", "TableApprovals"),
     "workflow_check": ("load_workflow", "validate_workflow"),
-    "workflow_doors": ("Doors", "Question", "ServiceTools", "TableApprovals"),
+    "workflow_doors": ("Doors", "Question"),
     "workflow_engine": ("WorkflowEngine",),
     "workflow_render": ("render_workflow",),
 }
@@ -68,6 +70,7 @@ __all__ = [
     "GraphEventType",
     "GraphResult",
     "MemoryCheckpointer",
+    "NamedAgents",
     "PluginSet",
     "PluginStatus",
     "Question",

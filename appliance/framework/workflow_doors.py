@@ -1,15 +1,15 @@
-"""What a workflow reaches: agents, tools, people and functions, each behind a small door that its runner hands in."""
+"""What a workflow reaches: agents, tools, people and functions, each behind a small door that its runner hands in.
 
-import asyncio
+`appliance.framework.workflow_appliance` has those of the appliance.
+"""
+
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from appliance.contracts.tools import Json, ToolContext, ToolOutput
+from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import InvalidInput
 from appliance.framework.workflow import AgentNode, ApprovalNode, ComputeNode, ToolNode, Workflow
-from appliance.orchestrator.approvals import Approvals
-from appliance.orchestrator.services.tool import ToolService
 
 Function = Callable[[Mapping[str, Json]], Json | Awaitable[Json]]
 """What a node of the kind ``compute`` calls: gets its arguments, returns a JSON value."""
@@ -86,44 +86,3 @@ class Doors:
         if isinstance(node, ApprovalNode) and self.approvals is None:
             return "people who decide"
         return None
-
-
-class ServiceTools:
-    """The tools of the tool service, called as *context* says: its grants bound what a workflow may do."""
-
-    def __init__(self, service: ToolService, *, context: ToolContext) -> None:
-        self._service = service
-        self._context = context
-
-    def knows(self, name: str) -> bool:
-        """Return whether *name* may be called in this context."""
-        return any(spec.name == name for spec in self._service.get_tool_schemas(self._context))
-
-    async def call(self, name: str, arguments: Mapping[str, Json], *, run: str) -> ToolOutput:
-        """Call the tool; the service checks grants, schema, rules and approval. *run* is that of the context."""
-        del run
-        return (await self._service.execute_tool(name, arguments, context=self._context)).unwrap()
-
-
-class TableApprovals:
-    """The people who decide on what the durable table of approvals asks."""
-
-    def __init__(self, table: Approvals) -> None:
-        self._table = table
-
-    async def approved(self, question: Question, *, run: str) -> bool:
-        """Ask in the table, and wait until a person decides or the time runs out.
-
-        A yes is used up, so that a cycle asks anew, and so does a run that dies between the yes and its next step.
-        """
-        what = f"workflow node {question.node}"
-        shown: Mapping[str, Json] = {"ask": question.ask, "show": question.show}
-        seconds = question.expires_s
-        asked = await asyncio.to_thread(
-            self._table.ask, run, what=what, arguments=shown, why=question.ask, expires_s=seconds
-        )
-        found = await self._table.wait(asked.id)
-        if found.state != "approved":
-            return False
-        await asyncio.to_thread(self._table.use, found.id, what=what, arguments=shown)
-        return True

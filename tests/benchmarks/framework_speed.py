@@ -36,6 +36,7 @@ def run() -> Sequence[Figure]:
         targets.reached("graph-durable", durable, load=load),
         targets.peer("graph-durable", peers.LANGGRAPH, theirs["durable"]),
         targets.reached("graph-import", _import("StateGraph"), load=f"processor time, {load}"),
+        targets.reached("agent-import", _import("Agent"), load=f"processor time, {load}"),
         targets.peer("graph-import", peers.LANGGRAPH, theirs["import_s"], load="processor time"),
     ]
 

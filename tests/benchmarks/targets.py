@@ -99,6 +99,7 @@ TARGETS: Final[Mapping[str, Target]] = {
     "graph-steps": Target("steps of a graph in memory, a second", "framework", 5_000, "", "higher"),
     "graph-durable": Target("steps of a graph that are durable, a second", "framework", 500, "", "higher"),
     "graph-import": Target("`from appliance.framework import StateGraph`", "framework", 0.5, "s"),
+    "agent-import": Target("`from appliance.framework import Agent`", "framework", 0.5, "s"),
 }
 
 

@@ -16,16 +16,12 @@ from appliance.framework import (
     Doors,
     GraphEventType,
     GraphResult,
-    ServiceTools,
     SqliteCheckpointer,
-    TableApprovals,
     WorkflowEngine,
     load_workflow,
     render_workflow,
     validate_workflow,
 )
-from appliance.orchestrator.approvals import Decision
-from tests.support.calls import RUN, ScriptedTool, context, grants, serving_tools
 from tests.support.workflows import Scripted
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -288,57 +284,6 @@ def test_a_no_goes_where_the_file_says_or_fails_the_run() -> None:
     assert isinstance(result.failure, ApprovalRejected)
     assert "'ask' failed: It was not approved: Go?" in str(result.error)
     assert result.state["done"] == "none"
-
-
-def test_approvals_of_the_table_are_decided_by_people_and_used_once(tmp_path: Path) -> None:
-    async def run() -> None:
-        with serving_tools(tmp_path / "global.db") as service:
-            table = service.approvals
-            engine = WorkflowEngine(Doors(approvals=TableApprovals(table)))
-            decisions: list[tuple[Decision, str]] = [("approved", "went"), ("rejected", "stayed")]
-            for decision, ended in decisions:
-                running = asyncio.ensure_future(engine.execute(validate_workflow(NO), run_id=f"r-{decision}"))
-                while not (pending := table.list(state="pending")):  # noqa: ASYNC110 - the table tells nobody
-                    await asyncio.sleep(0.005)
-                assert (pending[0].run, pending[0].what, pending[0].why) == (f"r-{decision}", "workflow node ask", "Go?")
-                table.decide(pending[0].id, decision, by="ann")
-                assert (await running).require()["done"] == ended
-            assert [each.state for each in table.list()] == ["rejected", "used"]
-
-    asyncio.run(run())
-
-
-def test_what_nobody_decides_in_time_is_a_no(tmp_path: Path) -> None:
-    async def run() -> None:
-        with serving_tools(tmp_path / "global.db") as service:
-            engine = WorkflowEngine(Doors(approvals=TableApprovals(service.approvals)))
-            workflow = validate_workflow(NO.replace("expires_s: 60", "expires_s: 0.001"))
-            running = asyncio.ensure_future(engine.execute(workflow, run_id="r"))
-            while not service.approvals.list():  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.005)
-            service.approvals._clock.advance(1.0)  # type: ignore[attr-defined]
-            assert (await running).require()["done"] == "stayed"
-
-    asyncio.run(run())
-
-
-def test_tools_of_the_service_are_called_within_the_grants_of_the_run(tmp_path: Path) -> None:
-    tool = ScriptedTool("search", output=ToolOutput("found it", {"items": [7]}))
-    other = ScriptedTool("edit", effect="write")
-    script = Scripted(agents={"a": str.upper}, functions={"size": size})
-
-    def engine(*granted: str) -> WorkflowEngine:
-        allowed = context(grants(*granted))
-        return WorkflowEngine(Doors(script.doors.agents, ServiceTools(service, context=allowed), None, script.functions))
-
-    with serving_tools(tmp_path / "global.db", tool, other) as service:
-        service.open_run(RUN, grants=grants("search"))
-        result = asyncio.run(engine("search").execute(validate_workflow(TOOL), {"q": "x"}))
-        assert result.require()["any"] == "1 OF X"
-        with pytest.raises(InvalidInput, match="needs the tool 'search'"):
-            asyncio.run(engine("edit").execute(validate_workflow(TOOL), {"q": "x"}))
-        assert service.audit.list(run=RUN)[0].outcome == "done"
-    assert len(tool.calls) == 1
 
 
 def test_a_run_is_kept_and_goes_on_after_what_failed(kept: Checkpointer) -> None:
