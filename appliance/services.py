@@ -32,7 +32,7 @@ from appliance.config import Loaded, Settings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
 from appliance.framework.desk import AgentDesk
 from appliance.framework.place import CodeIndex, Opened, assembled, load_plugins
-from appliance.framework.plugins import PluginStatus
+from appliance.framework.plugins import PluginSet, PluginStatus
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -215,7 +215,7 @@ def build(loaded: Loaded) -> Services:
         engines=engines,
         chat=chat,
         turns=engines.turns,
-        missions=missions_of(parts, jobs=jobs),
+        missions=missions_of(parts, jobs=jobs, plugins=plugins),
         plugins=plugins.statuses,
         agents=AgentDesk(lambda: assembled(opened)),
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
@@ -242,13 +242,14 @@ def _with_project(registry: Registry) -> Registry:
     return registry
 
 
-def missions_of(parts: Parts, *, jobs: JobQueue) -> Missions:
-    """Return the missions of an appliance with these *parts*."""
+def missions_of(parts: Parts, *, jobs: JobQueue, plugins: PluginSet | None = None) -> Missions:
+    """Return the missions of an appliance with these *parts*; what *plugins* added is theirs too."""
+    added = plugins or PluginSet()
     return Missions(
         desk_of(parts.connect, registry=parts.registry, chat=parts.chat, clock=parts.clock),
         approvals=Approvals(parts.connect(), clock=parts.clock),
         jobs=jobs,
-        make_runner=lambda: runner_of(parts),
+        make_runner=lambda: runner_of(parts, tools=added.tools, rules=added.rules),
     )
 
 

@@ -17,7 +17,7 @@ from appliance.services import DEFAULT_PROJECT, Services, build
 from tests.support.appliance import serving, settings_for
 from tests.support.engines import ScriptedEngine, served_in_thread
 from tests.support.house import until
-from tests.support.missioned import READING, replies
+from tests.support.missioned import reads, replies
 from tests.support.quick import QuickGraphs, QuickIndexer
 from tests.support.repos import make_repo
 from tests.support.shop import FILES
@@ -34,7 +34,7 @@ class Dawdling:
         self._say = replies(SAID)
 
     def _says(self, request: ChatRequest) -> str:
-        first = request.messages[0].content.startswith(READING) and self.engine.pace is None
+        first = reads(request) and self.engine.pace is None
         self.engine.pace = 1.0 if first else None
         return self._say(request)
 
