@@ -24,6 +24,7 @@ from tests.support.appliance import make_services, working
 from tests.support.chat import verdict
 from tests.support.indexed import WordEmbedder
 from tests.support.missioned import CHOICE, right
+from tests.support.plays import strays
 
 HOLD: Final = "hold"
 REST: Final = "rest"
@@ -53,7 +54,7 @@ class HeldChat:
             return
         said = self._folder / SAID
         sentences: list[str] = json.loads(said.read_text(encoding="utf-8")) if said.exists() else []
-        enough = bool(sentences)
+        enough = bool(sentences) and not strays(request)
         yield ChatDelta('{"enough_evidence":')
         yield ChatDelta("true" if enough else "false", top=verdict(0.9 if enough else 0.2))
         rest = f',"sentences":{json.dumps(sentences)}}}'

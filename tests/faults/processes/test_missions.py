@@ -15,9 +15,11 @@ from appliance.contracts.chat import ChatRequest
 from appliance.ids import MissionId
 from appliance.services import DEFAULT_PROJECT, Services, build
 from tests.support.appliance import serving, settings_for
+from tests.support.chat import said
 from tests.support.engines import ScriptedEngine, served_in_thread
 from tests.support.house import until
 from tests.support.missioned import reads, replies
+from tests.support.plays import strays
 from tests.support.quick import QuickGraphs, QuickIndexer
 from tests.support.repos import make_repo
 from tests.support.shop import FILES
@@ -36,7 +38,7 @@ class Dawdling:
     def _says(self, request: ChatRequest) -> str:
         first = reads(request) and self.engine.pace is None
         self.engine.pace = 1.0 if first else None
-        return self._say(request)
+        return said(enough=False) if strays(request) else self._say(request)
 
 
 @pytest.fixture
