@@ -13,8 +13,9 @@ from appliance.framework.making import Made
 from appliance.framework.members import member
 from appliance.framework.turn import Stopping
 from appliance.framework.workflow import Workflow
+from appliance.framework.workflow_appliance import ServiceTools, TableApprovals
 from appliance.framework.workflow_check import validate_workflow
-from appliance.framework.workflow_doors import Doors, ServiceTools, TableApprovals
+from appliance.framework.workflow_doors import Doors
 from appliance.framework.workflow_engine import WorkflowEngine
 from appliance.operator import AgentRequest
 
