@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypedDict
 
+from appliance.base import sqlite
 from appliance.framework import END, CompiledGraph, GraphResult, SqliteCheckpointer, StateGraph
 from tests.benchmarks import peers, targets
 from tests.benchmarks.report import Figure
@@ -35,6 +36,7 @@ def run() -> Sequence[Figure]:
         targets.peer("graph-steps", peers.LANGGRAPH, theirs["memory"], load="processor time"),
         targets.reached("graph-durable", durable, load=load),
         targets.peer("graph-durable", peers.LANGGRAPH, theirs["durable"]),
+        Figure("  bare commits of SQLite, a second", _commits(), "", better="higher", load="what the disk gives just now"),
         targets.reached("graph-import", _import("StateGraph"), load=f"processor time, {load}"),
         targets.reached("agent-import", _import("Agent"), load=f"processor time, {load}"),
         targets.peer("graph-import", peers.LANGGRAPH, theirs["import_s"], load="processor time"),
@@ -68,6 +70,19 @@ def _durable() -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(measured(folder))
+
+
+def _commits() -> float:
+    """Return how many rows as large as a checkpoint SQLite commits in a second, one by one."""
+    with tempfile.TemporaryDirectory() as folder:
+        conn = sqlite.connect(Path(folder) / "rows.db", migrations=("CREATE TABLE rows (body TEXT NOT NULL);",))
+        start = time.perf_counter()
+        for _ in range(_DURABLE):
+            with sqlite.transaction(conn):
+                conn.execute("INSERT INTO rows VALUES (?)", ("x" * 500,))
+        took = time.perf_counter() - start
+        conn.close()
+        return _DURABLE / took
 
 
 def _require(result: GraphResult[_State]) -> None:
