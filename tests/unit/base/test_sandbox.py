@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sandbox
-from appliance.base.confine import landlock, watch
+from appliance.base.confine import landlock, seccomp, watch
 from appliance.base.confine.order import Layer, Limits
 from appliance.base.sandbox import LAYERS, Outcome, Policy
 from appliance.errors import HostUnfit, InvalidInput, NotFound
@@ -150,9 +150,26 @@ def test_nothing_outside_is_written(run: Run, tmp_path: Path) -> None:
 
 
 def test_no_privilege_is_left_or_can_be_had(run: Run) -> None:
-    done = run("sh", "-c", "unshare -U true; unshare -n true; mount -t tmpfs x /mnt; chroot / true; su -c true; echo end")
+    done = run(
+        "sh",
+        "-c",
+        "unshare -U true; unshare -n true; mount -t tmpfs x /mnt; chroot / true; setpriv --reuid 1 true; echo end",
+    )
     assert done.stdout == b"end\n"
     assert done.stderr.count(b"\n") >= 5
+
+
+def test_no_way_around_the_layers_is_left(run: Run) -> None:
+    """Each call of the filter's list is made, with arguments that would do nothing if it came through."""
+    column = seccomp._ARCHITECTURES[os.uname().machine][1]
+    numbers = {name: each[column] for name, each in (seccomp._CALLS | seccomp._ABSENT).items() if each[column] is not None}
+    code = (
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
+        f"for name, number in {numbers}.items():\n"
+        "    if libc.syscall(ctypes.c_long(number), -1, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() not in (1, 38): print(name)\n"
+        "print(libc.syscall(ctypes.c_long(467), -1, 0, 0, 0, 0, 0), ctypes.get_errno())"
+    )
+    assert run(sys.executable, "-c", code).stdout == b"-1 38\n"
 
 
 def test_processes_outside_get_no_signal(run: Run) -> None:
