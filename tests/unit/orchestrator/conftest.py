@@ -6,7 +6,7 @@ from tests.support.explored import Explored
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explored]:
+def explored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explored]:
     bench = Explored(tmp_path_factory.mktemp("explored"))
     yield bench
     bench.shop.close()

@@ -58,8 +58,8 @@ class Index:
 class Bench:
     """A session of an orchestrator that reads one repository, and the journal of what is applied to it."""
 
-    def __init__(self, made: Explored, folder: Path) -> None:
-        shop, searcher = made.shop, made.shop.searcher(WordEmbedder())
+    def __init__(self, explored: Explored, folder: Path) -> None:
+        shop, searcher = explored.shop, explored.shop.searcher(WordEmbedder())
         graphs = GraphReader(shop.generations, searcher, shop.clock)
         tools = ToolRegistry()
         for tool in builtin_tools(Index(shop.registry, shop.generations, searcher, graphs)):
@@ -73,7 +73,7 @@ class Bench:
                 probe=probe,
                 tools=tools,
                 repositories=RepositoryNames(shop.registry),
-                exploration=ExplorationStatePassedCoordinator(index=made.index()),
+                exploration=ExplorationStatePassedCoordinator(index=explored.index()),
                 system_prompt=SystemPromptStatePassedCoordinator(TaskAnalyzer()),
                 safety=SafetyStatePassedCoordinator(),
                 coordination=CoordinationStatePassedCoordinator(coordination_runtime=SuitedRegistry(teams=MISSION_TEAMS)),
@@ -81,7 +81,7 @@ class Bench:
         )
         self.facade = self.orchestrator.facade
         self.facade.session_service.create_session(session_id="s", project=shop.project)
-        grants = Grants(shop.project, (made.repo.id,), frozenset({"search_code", "read_lines"}))
+        grants = Grants(shop.project, (explored.repo.id,), frozenset({"search_code", "read_lines"}))
         self._context = ToolContext("run", grants, Stop())
         self.journal = SqliteJournal(folder / "journal.db")
 
@@ -97,8 +97,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(made: Explored, tmp_path: Path) -> Iterator[Bench]:
-    started = Bench(made, tmp_path)
+def bench(explored: Explored, tmp_path: Path) -> Iterator[Bench]:
+    started = Bench(explored, tmp_path)
     yield started
     started.close()
 

@@ -37,8 +37,8 @@ def files(result: CoordinatorResult) -> tuple[object, ...]:
     return found
 
 
-def test_the_index_is_asked_by_words_meaning_and_graph(made: Explored) -> None:
-    result = explore(ExplorationStatePassedCoordinator(index=made.index()))
+def test_the_index_is_asked_by_words_meaning_and_graph(explored: Explored) -> None:
+    result = explore(ExplorationStatePassedCoordinator(index=explored.index()))
     assert files(result)[0] == "shop/store.py"
     assert "tests/test_store.py" in files(result)
     said = state(result)
@@ -50,52 +50,52 @@ def test_the_index_is_asked_by_words_meaning_and_graph(made: Explored) -> None:
     assert result.should_continue
 
 
-def test_callers_come_behind_definitions(made: Explored) -> None:
-    result = explore(ExplorationStatePassedCoordinator(index=made.index(), max_results=10), "who calls digest_of")
+def test_callers_come_behind_definitions(explored: Explored) -> None:
+    result = explore(ExplorationStatePassedCoordinator(index=explored.index(), max_results=10), "who calls digest_of")
     assert files(result)[0] == "shop/store.py"
     assert "calls digest_of" in str(state(result)["exploration_summary"])
 
 
-def test_the_same_question_gives_the_same_answer(made: Explored) -> None:
-    coordinator = ExplorationStatePassedCoordinator(index=made.index(), clock=FakeClock())
+def test_the_same_question_gives_the_same_answer(explored: Explored) -> None:
+    coordinator = ExplorationStatePassedCoordinator(index=explored.index(), clock=FakeClock())
     assert len({repr(explore(coordinator).transitions) for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_no_more_is_found_than_was_asked_for(made: Explored, most: int) -> None:
-    coordinator = ExplorationStatePassedCoordinator(max_results=5, index=made.index())
+def test_no_more_is_found_than_was_asked_for(explored: Explored, most: int) -> None:
+    coordinator = ExplorationStatePassedCoordinator(max_results=5, index=explored.index())
     result = explore(coordinator, max_results=most)
     assert len(files(result)) == most
     assert result.confidence == pytest.approx(most / 3)
 
 
-def test_a_folder_bounds_what_is_found(made: Explored) -> None:
-    index = made.index()
+def test_a_folder_bounds_what_is_found(explored: Explored) -> None:
+    index = explored.index()
     assert set(files(explore(ExplorationStatePassedCoordinator("tests", index=index)))) == {"tests/test_store.py"}
     within = ExplorationStatePassedCoordinator("tests", index=index)
     assert "shop/store.py" in files(explore(within, project_root=Path("shop")))
 
 
-def test_the_place_of_a_repository_is_a_root_too(made: Explored) -> None:
-    index = made.index(made.shop.scope)
-    place = Path(str(made.repo.source))
+def test_the_place_of_a_repository_is_a_root_too(explored: Explored) -> None:
+    index = explored.index(explored.shop.scope)
+    place = Path(str(explored.repo.source))
     assert "shop/store.py" in files(explore(ExplorationStatePassedCoordinator(place, index=index)))
     assert set(files(explore(ExplorationStatePassedCoordinator(place / "tests", index=index)))) == {"tests/test_store.py"}
 
 
-def test_files_of_several_repositories_say_which_one_they_are_of(made: Explored) -> None:
-    result = explore(ExplorationStatePassedCoordinator(index=made.index(made.shop.scope), max_results=20))
+def test_files_of_several_repositories_say_which_one_they_are_of(explored: Explored) -> None:
+    result = explore(ExplorationStatePassedCoordinator(index=explored.index(explored.shop.scope), max_results=20))
     assert {"shop/shop/store.py", "notes/notes/digest.md"} <= set(files(result))
 
 
-def test_names_that_the_state_knows_are_looked_up(made: Explored) -> None:
-    coordinator = ExplorationStatePassedCoordinator(index=made.index(), max_results=1)
+def test_names_that_the_state_knows_are_looked_up(explored: Explored) -> None:
+    coordinator = ExplorationStatePassedCoordinator(index=explored.index(), max_results=1)
     assert files(explore(coordinator, "and how?", context=snapshot(task_keywords=["EnginePool"]))) == ("shop/pool.py",)
 
 
 @pytest.mark.parametrize("root", ["../other", "/somewhere/else", 'a"b'])
-def test_a_root_that_cannot_be_finds_nothing_and_says_why(made: Explored, root: str) -> None:
-    result = explore(ExplorationStatePassedCoordinator(root, index=made.index()))
+def test_a_root_that_cannot_be_finds_nothing_and_says_why(explored: Explored, root: str) -> None:
+    result = explore(ExplorationStatePassedCoordinator(root, index=explored.index()))
     assert files(result) == ()
     assert result.confidence == 0
     assert result.metadata["warnings"]
@@ -103,12 +103,12 @@ def test_a_root_that_cannot_be_finds_nothing_and_says_why(made: Explored, root: 
 
 
 @pytest.mark.parametrize("message", ["?!", " ", 'repo:x "path: case:', "😀" * 3, "a:b c/d " * 2_000])
-def test_a_message_that_is_no_query_is_no_error(made: Explored, message: str) -> None:
-    assert 0 <= explore(ExplorationStatePassedCoordinator(index=made.index()), message).confidence <= 1
+def test_a_message_that_is_no_query_is_no_error(explored: Explored, message: str) -> None:
+    assert 0 <= explore(ExplorationStatePassedCoordinator(index=explored.index()), message).confidence <= 1
 
 
-def test_nothing_of_another_project_is_found(made: Explored) -> None:
-    result = explore(ExplorationStatePassedCoordinator(index=made.index(Scope(ProjectId("other")))))
+def test_nothing_of_another_project_is_found(explored: Explored) -> None:
+    result = explore(ExplorationStatePassedCoordinator(index=explored.index(Scope(ProjectId("other")))))
     assert files(result) == ()
     assert result.metadata["warnings"]
 

@@ -1,5 +1,7 @@
 import asyncio
 import shlex
+import shutil
+import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,6 +90,59 @@ def test_nothing_of_the_list_is_let_through_without_a_person() -> None:
     commands = Path(__file__).with_name("never_let_through.txt").read_text(encoding="utf-8").splitlines()
     assert len(commands) > 400
     assert [command for command in commands if verdict_on("shell", {"command": command}) in {"allow", "warn"}] == []
+
+
+BASH = shutil.which("bash") or "bash"
+HIDDEN = (
+    """echo "$'" ; rm x #'\"""",
+    'echo "$(case x in x) echo "a" ; rm x ; echo "b" ;; esac)"',
+    'echo "$(ls # )\n echo "a"; rm x; echo "b" )"',
+    "((x=1<<2))\nrm x\n2",
+    "((x=1 << EOF))\nrm x\nEOF",
+    "echo $[1<<2]\nrm x\n2]",
+    "a[1<<2]=3\nrm x\n2]=3",
+    "echo $(cat <<EOF\n'\nEOF\n); rm x #')",
+    "cat <<EOF\n$(rm x)\nEOF",
+    "cat <<EOF\nEOF\nrm x",
+    "2>f<<'EOF'&&${x:-rm x\nEOF\n{a,b}x=1",
+    "&>f]=1\r[[ rm xx=1",
+    "$x${x:-rm x}!",
+    "x=1$IFS[ rm x }case",
+    "r\\\nm x",
+    "$'\\x72m' x",
+    "echo `echo \\`rm x\\``",
+)
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_what_bash_would_run_is_seen_however_it_is_hidden(text: str, tmp_path: Path) -> None:
+    """Most were found by running random text through both: what bash then did, and what was said of it."""
+    program = tmp_path / "rm"
+    program.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+    program.chmod(0o755)
+    subprocess.run(
+        [BASH, "--norc", "-c", text],
+        env={"PATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        timeout=20,
+    )
+    assert (tmp_path / "ran").exists(), "bash does run it"
+    assert verdict_on("shell", {"command": text}) in {"confirm", "block"}
+
+
+def test_what_shells_read_differently_is_refused() -> None:
+    assert verdict_on("shell", {"command": """echo "${x:-'}" ; rm x #'}\""""}) == "block"
+
+
+def test_a_text_in_a_here_document_is_no_command() -> None:
+    """So agents write files; what a document substitutes, and what a shell reads of it, is run all the same."""
+    text = "cat > src/a.py <<'EOF'\nimport os\nx = \"don't $(rm -rf /)\nEOF\n"
+    assert verdict_on("shell", {"command": text}) == "allow"
+    assert verdict_on("shell", {"command": text.replace("'EOF'", "EOF")}) == "block"
+    assert verdict_on("shell", {"command": text.replace("cat > src/a.py", "sh")}) == "block"
+    assert verdict_on("shell", {"command": text.replace("src/a.py", "/etc/a")}) == "block"
 
 
 def test_options_by_name_count_like_those_of_a_command() -> None:

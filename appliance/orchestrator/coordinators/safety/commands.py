@@ -20,7 +20,6 @@ from appliance.orchestrator.coordinators.safety.wrappers import (
 )
 
 _DEEPEST: Final = 8  # wrappers and substitutions in each other
-_MOST: Final = 500  # commands
 _KEYWORDS: Final = frozenset(
     {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done", "esac", "coproc"}
 )
@@ -29,6 +28,7 @@ _INTERPRETERS: Final = re.compile(
     r"^(?:python[\d.]*|pypy3?|perl[\d.]*|ruby[\d.]*|node(?:js)?|deno|bun|php[\d.]*|lua[\d.]*|Rscript|osascript|tclsh|guile|pwsh|powershell)$"
 )
 _ODD: Final = frozenset({"strace", "unshare", "fakeroot"})
+_PATTERN: Final = re.compile(r"[*?\[{$~]")  # of a program's name: which one that is depends on the disk
 _CODE_OPTIONS: Final = frozenset({"-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-Command"})
 _HARM: Final = re.compile(
     r"system|popen|subprocess|spawn|exec|rmtree|remove|unlink|rmdir|removedirs|truncate|rename|chmod|chown|socket|urllib|requests"
@@ -59,11 +59,6 @@ def judge_command(text: str, workspace: Workspace, *, depth: int = 0) -> Iterato
         return
     if script.functions:
         yield block("defines a function, so that what runs is not what is read")
-    if len(script.commands) + len(script.nested) > _MOST:
-        yield block("has too many commands to be judged")
-        return
-    for inner in script.nested:
-        yield from judge_command(inner, workspace, depth=depth + 1)
     for command in script.commands:
         yield from _judge_simple(command, workspace, depth=depth)
 
@@ -80,7 +75,7 @@ def judge_words(
     if not rest:
         return
     program = rest[0].text.replace("\\", "/").rsplit("/", 1)[-1]
-    if rest[0].computed or not program or re.search(r"[*?\[{$~]", rest[0].text):
+    if rest[0].computed or not program or (_PATTERN.search(rest[0].text) and program not in {"[", "[["}):
         yield block("which program runs is only known when it runs")
     elif program in SHELLS:
         yield from _judge_shell(rest, workspace, depth=depth, piped=piped)
@@ -108,7 +103,7 @@ def _judge_simple(command: Simple, workspace: Workspace, *, depth: int) -> Itera
         yield from _judge_redirect(redirect, words, workspace, depth=depth)
     if words and words[0].text in _ANNOUNCED:
         return
-    fed = any(redirect.operator in {"<", "<<<", "<<", "<<-", "<>"} for redirect in command.redirects)
+    fed = any(redirect.operator in {"<", "<<<", "<<", "<>"} for redirect in command.redirects)
     yield from judge_words(words, workspace, depth=depth, piped=command.piped or fed)
 
 
@@ -116,9 +111,9 @@ def _judge_redirect(
     redirect: Redirect, words: Sequence[Word], workspace: Workspace, *, depth: int
 ) -> Iterator[SafetyVerdict]:
     target, operator = redirect.target, redirect.operator
-    if operator in {"<<", "<<-"} or (operator in {">&", "<&"} and (target.text.isdigit() or target.text == "-")):
+    if operator in {">&", "<&"} and (target.text.isdigit() or target.text == "-"):
         return
-    if operator == "<<<":
+    if operator in {"<<", "<<<"}:
         if words and words[0].text.rsplit("/", 1)[-1] in SHELLS:
             yield from judge_command(target.text, workspace, depth=depth + 1)
         return

@@ -65,6 +65,7 @@ _FETCHES: Final = names(
     """
 )
 _REDIRECTS: Final = ("-f", "-C", "--eval", "-exec", "--manifest-path", "-toolexec", "-vettool", "--config")
+_JOINED: Final = re.compile(r"\.{0,2}[/~].*")  # a path right behind the letters of an option
 _SED_RUNS: Final = re.compile(
     r"(?:^|[;{}\d$/,]\s*)e(?:\s|$)|/[gIimMp\d]*e[gIimMp\d]*(?:$|[;}\s])|(?:^|[;}\d\s/])[wrR]\s+\S|/[gIimp\d]*w\s"
 )
@@ -100,7 +101,8 @@ def judge_paths(words: Sequence[Word], workspace: Workspace, use: Use, *, skip: 
                 else confirm("reads from a place that is only known when it runs")
             )
         if text.startswith("-") and not text.startswith("--"):
-            text = text[2:] if len(text) > 2 and ("/" in text or "~" in text) else ""
+            found = _JOINED.search(text)
+            text = found[0] if found is not None else ""
         elif text.startswith("--"):
             text = text.partition("=")[2]
         elif skip:
@@ -151,12 +153,9 @@ def _write(program: str, words: Sequence[Word], workspace: Workspace) -> Iterato
 
 
 def _kill(_program: str, words: Sequence[Word], _workspace: Workspace) -> Iterator[SafetyVerdict]:
-    targets = [word.text for word in words[1:] if not re.fullmatch(r"-(?:s|\d{1,2}|[A-Z]+)", word.text)]
-    yield (
-        block("stops every process")
-        if {"-1", "0", "1"} & {*targets, *(w.text for w in words[2:])}
-        else confirm("stops a process")
-    )
+    texts = [word.text for word in words[1:]]
+    everyone = texts[:1] in (["0"], ["1"]) or not {"-1", "0", "1"}.isdisjoint(texts[1:])
+    yield block("stops every process") if everyone else confirm("stops a process")
 
 
 def _find(_program: str, words: Sequence[Word], workspace: Workspace) -> Iterator[SafetyVerdict]:

@@ -1,6 +1,7 @@
 """A shell's text taken apart into simple commands, as POSIX shells and bash read it, without running anything.
 
-`shlex` knows quotes alone; what a command hides in substitutions, pipes and here-strings must be seen too.
+`shlex` knows quotes alone; what a command hides in substitutions, pipes and here-documents must be seen too. What could be
+read in two ways is refused.
 """
 
 import re
@@ -8,16 +9,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.errors import MalformedContent
+from appliance.orchestrator.coordinators.safety.escapes import ansi_text
 
 LONGEST: Final = 64 * 1024  # characters
+UNKNOWN: Final = "\ufffd"  # stands for what is known only when it runs, so that nothing is taken for what it may not be
+_MOST: Final = 500  # commands
+_DEEPEST: Final = 24  # substitutions in each other
 _OPERATORS: Final = ("<<<", "&>>", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", ">>", "<<", ">|", "<>", "&>", ">&", "<&")
 _SINGLE: Final = frozenset(";&|<>()\n")
 _REDIRECTS: Final = frozenset({"<<<", "&>>", "<<-", ">>", "<<", ">|", "<>", "&>", ">&", "<&", "<", ">"})
-_HOMES: Final = frozenset({"HOME", "{HOME}"})
-_HERE: Final = frozenset({"PWD", "{PWD}"})
-_BLANK: Final = frozenset({"IFS", "{IFS}"})
+_SUBSTITUTES: Final = ("<(", ">(")
+_KNOWN: Final = {"HOME": "~", "PWD": "."}
+_SPECIAL: Final = frozenset("@*#?-$!")
 _EMPTY: Final = re.compile(r"[ \t]*\)")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_NAME: Final = re.compile(r"[A-Za-z_]\w*|\d")
+_ARITHMETIC: Final = re.compile(r"\(\(|\$\[|\w\[")
 
 
 def names(text: str) -> frozenset[str]:
@@ -27,7 +33,7 @@ def names(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word without its quotes. *computed*: part of it is known only when it runs; that part is left out of *text*."""
+    """A word without its quotes. *computed*: part of it is known only when it runs; `UNKNOWN` stands for it in *text*."""
 
     text: str
     computed: bool = False
@@ -35,7 +41,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Where a command reads from or writes to."""
+    """Where a command reads from or writes to; of a here-document or here-string the *target* is the text itself."""
 
     operator: str
     target: Word
@@ -52,209 +58,241 @@ class Simple:
 
 @dataclass(slots=True)
 class Script:
-    """What a text would run: its commands, the texts of its substitutions, and whether it defines functions."""
+    """What a text would run: its commands, those of its substitutions too, and whether it defines functions."""
 
     commands: list[Simple] = field(default_factory=list)
-    nested: list[str] = field(default_factory=list)
     functions: bool = False
 
 
 def script_of(text: str) -> Script:
-    """Take *text* apart; raise `MalformedContent` for quotes and brackets that do not close, and for too long a text."""
+    """Take *text* apart; raise `MalformedContent` for what does not close, is too long or deep, or could mean two things."""
     if len(text) > LONGEST or "\0" in text:
-        raise MalformedContent("A command is too long, or no text.", limit=LONGEST)
-    return _Reader(text).read()
+        raise MalformedContent("It is too long, or no text.", limit=LONGEST)
+    script = Script()
+    _Reader(text, script).read()
+    return script
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A here-document that is yet to be read. *expands*: what it substitutes is run."""
+
+    command: Simple
+    delimiter: str
+    expands: bool
+    indented: bool
+
+
+def _has_case(words: list[Word]) -> bool:
+    """Say whether *words* begin a ``case … in``, whose patterns end with a bracket that was never opened."""
+    return any(one.text == "case" and other.text == "in" for one, other in zip(words, words[2:], strict=False))
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    """Reads *text* from *at* on; with *closing* up to the bracket that closes a substitution. Commands go to *script*."""
+
+    def __init__(self, text: str, script: Script, *, at: int = 0, depth: int = 0, closing: bool = False) -> None:
+        if depth > _DEEPEST:
+            raise MalformedContent("Its substitutions are nested too deep.", limit=_DEEPEST)
+        self.at = at
         self._text = text
-        self._at = 0
-        self._script = Script()
+        self._script = script
+        self._depth = depth
+        self._open = 1 if closing else 0
+        self._closing = closing
         self._current = Simple()
         self._pending: str | None = None  # the redirect whose target comes next
+        self._code_from = at  # behind the last here-document
+        self._documents: list[_Document] = []  # here-documents whose text begins behind the end of the line
 
-    def read(self) -> Script:
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if char in " \t\r" or self._text.startswith("\\\n", self._at):
-                self._at += 1 if char != "\\" else 2
+    def read(self) -> None:
+        """Read all commands, and stand behind the closing bracket in the end."""
+        text = self._text
+        while self.at < len(text):
+            char = text[self.at]
+            if char in " \t" or text.startswith("\\\n", self.at):
+                self.at += 1 if char != "\\" else 2
             elif char == "#":
-                end = self._text.find("\n", self._at)
-                self._at = len(self._text) if end < 0 else end
-            elif char in _SINGLE and not self._text.startswith(("<(", ">("), self._at):
+                end = text.find("\n", self.at)
+                self.at = len(text) if end < 0 else end
+            elif char in _SINGLE and not text.startswith(_SUBSTITUTES, self.at):
                 self._operator()
+                if self._closing and not self._open:
+                    return
             else:
                 self._word()
         self._end(piped=False)
-        return self._script
+        if self._closing:
+            raise MalformedContent("A bracket is not closed.")
 
     def _operator(self) -> None:
         text = self._text
-        sign = next((each for each in _OPERATORS if text.startswith(each, self._at)), text[self._at])
-        self._at += len(sign)
+        sign = next((each for each in _OPERATORS if text.startswith(each, self.at)), text[self.at])
+        words = self._current.words
         if sign in _REDIRECTS:
-            words = self._current.words
-            if words and words[-1].text.isdigit() and text[self._at - len(sign) - 1].isdigit():
+            if words and words[-1].text.isdigit() and text[self.at - 1].isdigit():
                 words.pop()  # the number of what is redirected
             self._pending = sign
-        elif sign == "(" and self._current.words and _EMPTY.match(text, self._at):
+        elif sign == "(" and words and _EMPTY.match(text, self.at + 1):
             self._script.functions = True
             self._end(piped=False)
         else:
             self._end(piped=sign in {"|", "|&"})
+        self._open += {"(": 1, ")": -1}.get(sign, 0) if self._closing else 0
+        self.at += len(sign)
+        if sign == "\n" and self._documents:
+            self._read_documents()
 
     def _end(self, *, piped: bool) -> None:
         if self._current.words or self._current.redirects:
             self._script.commands.append(self._current)
+            if len(self._script.commands) > _MOST:
+                raise MalformedContent("It has too many commands.", limit=_MOST)
+            if self._closing and _has_case(self._current.words):
+                raise MalformedContent("A bracket of `case` cannot be told from one that closes a substitution.")
         self._pending = None
         self._current = Simple(piped=piped)
 
     def _word(self) -> None:
-        start, parts, computed = self._at, list[str](), False
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if char in " \t\r" or (char in _SINGLE and not self._text.startswith(("<(", ">("), self._at)):
+        text, start, parts, computed = self._text, self.at, list[str](), False
+        while self.at < len(text):
+            char = text[self.at]
+            if char in " \t" or (char in _SINGLE and not text.startswith(_SUBSTITUTES, self.at)):
                 break
             piece, unknown = self._piece(char)
             computed = computed or unknown
-            if piece == " " and char == "$" and not unknown:  # $IFS parts words like a blank
-                self._put(Word("".join(parts), computed))
-                parts, computed = [], False
-                continue
             parts.append(piece)
-        if self._at == start:
-            raise MalformedContent("A command cannot be read.")
-        self._put(Word("".join(parts), computed))
+        self._put(Word("".join(parts), computed), quoted=text[start] in "'\"\\")
 
-    def _put(self, word: Word) -> None:
-        if self._pending is not None:
+    def _put(self, word: Word, *, quoted: bool = False) -> None:
+        if self._pending in {"<<", "<<-"}:
+            if _ARITHMETIC.search(self._text, self._code_from, self.at):
+                raise MalformedContent("A here-document cannot be told from a shift in arithmetic.")
+            self._documents.append(_Document(self._current, word.text, expands=not quoted, indented=self._pending == "<<-"))
+        elif self._pending is not None:
             self._current.redirects.append(Redirect(self._pending, word))
-            self._pending = None
         else:
             self._current.words.append(word)
+        self._pending = None
+
+    def _read_documents(self) -> None:
+        """Read the texts of the here-documents that were announced on the line before."""
+        for document in self._documents:
+            lines: list[str] = []
+            while self.at < len(self._text):
+                end = self._text.find("\n", self.at)
+                end = len(self._text) if end < 0 else end
+                line = self._text[self.at : end]
+                self.at = end + 1
+                if (line.lstrip("\t") if document.indented else line) == document.delimiter:
+                    break
+                lines.append(line)
+            else:
+                raise MalformedContent("A here-document does not end.")
+            body = "\n".join(lines)
+            document.command.redirects.append(Redirect("<<", Word(body)))
+            if document.expands:
+                _Reader(body, self._script, depth=self._depth + 1).read_substitutions()
+        self._documents = []
+        self._code_from = self.at
+
+    def read_substitutions(self) -> None:
+        """Read a text in which quotes mean nothing and only substitutions are run."""
+        while self.at < len(self._text):
+            char = self._text[self.at]
+            if char in {"$", "`"}:
+                self._expansion(quoted=True)
+            else:
+                self.at += 2 if char == "\\" else 1
 
     def _piece(self, char: str) -> tuple[str, bool]:
         """Read one part of a word; return its text, and whether more than that is known only when it runs."""
         if char == "\\":
-            self._at += 2
-            return self._text[self._at - 1 : self._at].replace("\n", ""), False
+            self.at += 2
+            return self._text[self.at - 1 : self.at].replace("\n", ""), False
         if char == "'":
-            return self._until("'", self._at + 1), False
+            return self._single(), False
         if char == '"':
             return self._double()
-        if char in {"$", "`"} or self._text.startswith(("<(", ">("), self._at):
-            return self._expansion()
-        self._at += 1
-        return char, char == "{" and not self._text.startswith("{}", self._at - 1)
+        if char in {"$", "`"} or self._text.startswith(_SUBSTITUTES, self.at):
+            return self._expansion(quoted=False)
+        self.at += 1
+        return char, char == "{" and not self._text.startswith("{}", self.at - 1)
 
-    def _until(self, quote: str, start: int) -> str:
-        end = self._text.find(quote, start)
+    def _single(self) -> str:
+        end = self._text.find("'", self.at + 1)
         if end < 0:
             raise MalformedContent("A quote is not closed.")
-        self._at = end + 1
+        start, self.at = self.at + 1, end + 1
         return self._text[start:end]
 
     def _double(self) -> tuple[str, bool]:
-        self._at += 1
+        self.at += 1
         parts, computed = list[str](), False
-        while self._at < len(self._text):
-            char = self._text[self._at]
+        while self.at < len(self._text):
+            char = self._text[self.at]
             if char == '"':
-                self._at += 1
+                self.at += 1
                 return "".join(parts), computed
-            if char == "\\" and self._text[self._at + 1 : self._at + 2] in {'"', "\\", "$", "`", "\n"}:
-                parts.append(self._text[self._at + 1])
-                self._at += 2
+            if char == "\\" and self._text[self.at + 1 : self.at + 2] in {'"', "\\", "$", "`", "\n"}:
+                parts.append(self._text[self.at + 1].replace("\n", ""))
+                self.at += 2
             elif char in "$`":
-                piece, unknown = self._expansion()
+                piece, unknown = self._expansion(quoted=True)
                 parts.append(piece)
                 computed = computed or unknown
             else:
                 parts.append(char)
-                self._at += 1
+                self.at += 1
         raise MalformedContent("A quote is not closed.")
 
-    def _expansion(self) -> tuple[str, bool]:
-        text = self._text
-        if text[self._at] == "`":
-            self._script.nested.append(self._until("`", self._at + 1))
-            return "", True
-        after = text[self._at + 1 : self._at + 2]
+    def _expansion(self, *, quoted: bool) -> tuple[str, bool]:
+        """Read what begins with a dollar sign, a backquote or ``<(``; *quoted*: within double quotes."""
+        text, after = self._text, self._text[self.at + 1 : self.at + 2]
+        if text[self.at] == "`":
+            return self._backquoted()
         if after == "(":
-            inner = self._bracketed("(", ")", self._at + 1)
-            self._script.nested.append(inner)
-            return "", True
-        if after == "'":
-            return self._ansi(), False
+            inner = _Reader(text, self._script, at=self.at + 2, depth=self._depth + 1, closing=True)
+            inner.read()
+            self.at = inner.at
+            return UNKNOWN, True
         if after == "{":
-            inner = self._bracketed("{", "}", self._at + 1)
-            return self._variable(f"{{{inner}}}")
-        name = 1
-        while self._at + name < len(text) and (text[self._at + name].isalnum() or text[self._at + name] == "_"):
-            name += 1
-        if name == 1:
-            special = after in {"@", "*", "#", "?", "-", "$", "!"}
-            self._at += 2 if special else 1
-            return ("", True) if special else ("$", False)
-        self._at += name
-        return self._variable(text[self._at - name + 1 : self._at])
+            return self._braced(quoted=quoted)
+        if after == "'" and not quoted:
+            said, self.at = ansi_text(text, self.at + 2)
+            return said, False
+        name = _NAME.match(text, self.at + 1)
+        if name is not None:
+            self.at = name.end()
+            return _KNOWN.get(name[0], UNKNOWN), name[0] not in _KNOWN
+        special = after in _SPECIAL and after != ""
+        self.at += 2 if special else 1
+        return (UNKNOWN, True) if special else ("$", False)
 
-    def _variable(self, name: str) -> tuple[str, bool]:
-        if name in _HOMES:
-            return "~", False
-        if name in _HERE:
-            return ".", False
-        if name in _BLANK:
-            return " ", False
-        return "", True
-
-    def _bracketed(self, opening: str, closing: str, start: int) -> str:
-        """Return what stands between the bracket at *start* and its partner, quotes skipped, and go on behind it."""
-        depth, at, quote = 0, start, ""
-        while at < len(self._text):
-            char = self._text[at]
-            if char == "\\" and quote != "'":
-                at += 1
-            elif quote:
-                quote = "" if char == quote else quote
-            elif char in "'\"":
-                quote = char
-            elif char == opening:
-                depth += 1
-            elif char == closing:
-                depth -= 1
-                if not depth:
-                    self._at = at + 1
-                    return self._text[start + 1 : at]
-            at += 1
-        raise MalformedContent("A bracket is not closed.")
-
-    def _ansi(self) -> str:
-        """Read ``$'…'``, in which signs may be written by number."""
-        at, parts = self._at + 2, list[str]()
-        while at < len(self._text) and self._text[at] != "'":
-            if self._text[at] != "\\":
-                parts.append(self._text[at])
-                at += 1
-                continue
-            sign = self._text[at + 1 : at + 2]
-            digits, base, skip = _number(self._text, at + 1)
-            parts.append(chr(int(digits, base) & 0x10FFFF) if digits else _ESCAPES.get(sign, sign))
-            at += skip
+    def _backquoted(self) -> tuple[str, bool]:
+        at = self.at + 1
+        while at < len(self._text) and self._text[at] != "`":
+            at += 2 if self._text[at] == "\\" else 1
         if at >= len(self._text):
             raise MalformedContent("A quote is not closed.")
-        self._at = at + 1
-        return "".join(parts)
+        inner = re.sub(r"\\([`$\\])", r"\1", self._text[self.at + 1 : at])
+        self.at = at + 1
+        _Reader(inner, self._script, depth=self._depth + 1).read()
+        return UNKNOWN, True
 
-
-def _number(text: str, at: int) -> tuple[str, int, int]:
-    """Return the digits of the escape whose letter stands at *at*, their base, and how long the whole escape is."""
-    letter = text[at : at + 1]
-    start, most, base = {"x": (at + 1, 2, 16), "u": (at + 1, 4, 16), "U": (at + 1, 8, 16)}.get(letter, (at, 3, 8))
-    allowed = "0123456789abcdefABCDEF" if base == 16 else "01234567"
-    end = start
-    while end < len(text) and end - start < most and text[end] in allowed:
-        end += 1
-    digits = text[start:end]
-    return (digits, base, end - at + 1) if digits else ("", base, 2)
+    def _braced(self, *, quoted: bool) -> tuple[str, bool]:
+        start = self.at + 2
+        self.at = start
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise MalformedContent("Its substitutions are nested too deep.", limit=_DEEPEST)
+        while self.at < len(self._text) and self._text[self.at] != "}":
+            char = self._text[self.at]
+            if quoted and char in "'\"":
+                raise MalformedContent("A quote in a variable's default could mean two things.")
+            self._piece(char)
+        if self.at >= len(self._text):
+            raise MalformedContent("A bracket is not closed.")
+        self._depth -= 1
+        name, self.at = self._text[start : self.at], self.at + 1
+        return _KNOWN.get(name, UNKNOWN), name not in _KNOWN
