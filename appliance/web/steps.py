@@ -6,6 +6,7 @@ from typing import Final
 
 from appliance.base.paths import display
 from appliance.contracts.tools import Json
+from appliance.errors import ApprovalRequired
 from appliance.orchestrator.missions.model import Entry, EntryKind
 
 LONGEST: Final = 240
@@ -47,6 +48,8 @@ def _called_tool(data: _Data) -> str:
 
 def _tool_gave(data: _Data) -> str:
     tool, spent = _said(data, "tool"), f"{_number(data, 'seconds'):.1f} s"
+    if data.get("code") == ApprovalRequired.code:
+        return f"{tool} needs a person's yes"
     if error := _said(data, "error"):
         return f"{tool} failed after {spent}: {error}"
     evidence = data.get("evidence")

@@ -18,7 +18,7 @@ from appliance.console.pages.rows import Mood
 from appliance.console.render import Fault, Page, Renderer
 from appliance.console.text import count, duration
 from appliance.console.wiring import Pages
-from appliance.errors import ApplianceError, Conflict, InvalidInput, LimitExceeded
+from appliance.errors import ApplianceError, ApprovalRequired, Conflict, InvalidInput, LimitExceeded
 from appliance.ids import MissionId
 from appliance.orchestrator.approvals import Decision
 from appliance.orchestrator.missions.model import ENDED, Entry, Mission, MissionState
@@ -321,8 +321,8 @@ def _used(mission: Mission) -> str:
 
 def _weight(entry: Entry) -> Mood:
     """Return how a step looks: what went wrong or waits stands out."""
+    if entry.kind in {"paused", "interrupted", "asked_approval"} or entry.data.get("code") == ApprovalRequired.code:
+        return "warn"
     if entry.kind in {"refused", "struck"} or (entry.kind == "tool_gave" and entry.data.get("error")):
         return "bad"
-    if entry.kind in {"paused", "interrupted", "asked_approval"}:
-        return "warn"
     return "good" if entry.kind in {"accepted", "answer", "approval"} else "idle"

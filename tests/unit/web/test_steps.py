@@ -45,6 +45,8 @@ def test_whatever_an_entry_holds_is_told_in_one_bounded_line(kind: EntryKind, da
         ("search gave, after 0.2 s: 2 places", "tool_gave", {"tool": "search", "evidence": [{}, {}], "seconds": 0.2}),
         ("read gave, after 0.2 s: def f():", "tool_gave", {"tool": "read", "text": "def f():\n", "seconds": 0.2}),
         ("read failed after 0.0 s: It is gone.", "tool_gave", {"tool": "read", "error": "It is gone."}),
+        ("run_tests needs a person's yes", "tool_gave",
+         {"tool": "run_tests", "error": "It needs approval.", "code": "approval_required"}),
         ("waits for a yes or no to run_tests path=tests: to see", "asked_approval",
          {"tool": "run_tests", "arguments": {"path": "tests"}, "reason": "to see"}),
         ("rejected by ada: No.", "approval", {"decision": "rejected", "by": "ada", "reason": "No."}),
