@@ -20,7 +20,10 @@ _Known = dict[str, Abilities]
 
 @dataclass(frozen=True, slots=True)
 class Remembering:
-    """Satisfies `Probe`: asks *probe* once for each model, engine and version of ours, and keeps what it saw in *folder*."""
+    """Satisfies `Probe`: asks *probe* once for each model, engine and version of ours, and keeps what it saw in *folder*.
+
+    That a model cannot call tools is not kept: its engine may have had a bad moment.
+    """
 
     folder: Path
     engine: str
@@ -32,7 +35,8 @@ class Remembering:
         known = await asyncio.to_thread(self._read)
         if name not in known:
             seen = await self.probe(chat)
-            await asyncio.to_thread(self._keep, name, seen)
+            if seen.envelope or seen.native:
+                await asyncio.to_thread(self._keep, name, seen)
             return seen
         return known[name]
 

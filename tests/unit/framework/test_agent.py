@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.contracts.chat import ChatRequest
 from appliance.errors import Conflict, EngineUnavailable, InvalidInput, NotFound, NotGranted
 from appliance.framework import EventType, Team, ToolSet
 from appliance.framework.agent import Agent
@@ -356,3 +357,59 @@ def test_the_names_of_the_framework_load_nothing_that_they_do_not_need() -> None
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ended.stdout == "[] []\n"
+
+
+def test_steps_that_lead_nowhere_pause_the_turn_and_the_next_message_goes_on(house: AgentHouse) -> None:
+    house.follow(*[("search_code", {"query": "verify"})] * 9)
+
+    async def work() -> None:
+        async with agent(house) as made:
+            paused = await made.run("Where is verify?")
+            assert (paused.status, paused.success, len(paused.tool_calls)) == ("paused", False, 3)
+            assert "how to go on" in paused.content
+            script = house.follow(("read_lines", {"path": "shop/store.py"}), answer="In the store.")
+            assert (await made.run("Read shop/store.py instead.")).content == "In the store."
+            assert "Where is verify?" in str(script.answers[-1].messages)
+
+    asyncio.run(work())
+
+
+def test_calls_that_cannot_be_read_end_in_an_answer_and_a_stream_that_is_whole(house: AgentHouse) -> None:
+    script = house.follow()
+
+    def broken(request: ChatRequest) -> str:
+        return '{"tool": "search_c' if request.schema is not None else script(request)
+
+    async def work() -> list[AgentEvent]:
+        async with agent(house) as made:
+            await made.run("Hi")  # what the model can do is found out first
+            house.engine.outputs = broken
+            return await heard(made, "Where is verify?")
+
+    events = asyncio.run(work())
+    assert kinds(events) == ["stream_start", "recovery", "stage_change", "content", "stream_end"]
+    assert events[-1].metadata["status"] == "done"
+
+
+def test_a_rule_of_a_plugin_blocks_a_call(house: AgentHouse) -> None:
+    house.follow(("edit_file", {"path": "uv.lock", "old": "", "new": "x"}))
+
+    async def work() -> None:
+        async with agent(house, tools=["edit_file"], workspace="shop") as made:
+            result = await made.run("Make uv.lock.")
+            assert "made by a program" in result.tool_calls[0].error
+
+    asyncio.run(work())
+
+
+def test_a_coordinator_on_the_agent_s_model_commissions_the_members(house: AgentHouse) -> None:
+    house.follow(("commission", {"agent": "looks", "objective": "Find verify."}), answer="It was found.")
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            team = Team([made.member("looks")], "hierarchical", coordinator=await made.coordinator())
+            result = await team.run("Where is verify?")
+            assert (result.status, result.content) == ("done", "It was found.")
+            assert [report.member for report in result.reports] == ["looks"]
+
+    asyncio.run(work())

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ class P(Plugin):
 
 plugin = P()
 """
+
+
+FORKS = "[os.fork() or time.sleep(60) for _ in range(10_000)]"
 
 
 class Going:
@@ -62,9 +66,12 @@ def test_a_call_reaches_no_network_no_other_files_and_no_other_process(tmp_path:
     secret = tmp_path / "secret"
     secret.write_text("key")
     tool = own(tmp_path)
-    for reach in (f"Path({str(secret)!r}).read_text()", "socket.socket()", f"os.kill({os.getpid()}, 0)"):
-        with pytest.raises(InvalidInput, match=r"raised (PermissionError|FileNotFoundError|ProcessLookupError)"):
+    reaches = (f"Path({str(secret)!r}).read_text()", f"os.kill({os.getpid()}, 0)", "socket.socket()", FORKS)
+    for reach in reaches:
+        with pytest.raises(InvalidInput, match=r"raised (\w*PermissionError|FileNotFound|ProcessLookup|BlockingIO)"):
             call(tool, {"do": reach})
+    with suppress(InvalidInput):  # its own first process has another number 1, with an environment of its own
+        assert "PYTEST" not in call(tool, {"do": "Path('/proc/1/environ').read_bytes()"}).text
 
 
 def test_what_a_call_prints_is_no_result(tmp_path: Path) -> None:
