@@ -27,7 +27,8 @@ _TOKEN: Final = re.compile(
     |(?P<sign>==|!=|<=|>=|//|[-+*/%<>()\[\],.}]))""",
     re.VERBOSE,
 )
-_WORDS: Final = {"and", "or", "not", "in", "if", "else", "true", "false", "null"}
+WORDS: Final = {"and", "or", "not", "in", "if", "else", "true", "false", "null"}
+"""What is no name of a value."""
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 _COMPARISONS: Final = {"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 _ESCAPES: Final = {"n": "\n", "t": "\t"}
@@ -221,7 +222,7 @@ class _Parser:
         if token.kind == "name" and token.text in _CONSTANTS:
             self._next()
             return _constant(_CONSTANTS[token.text])
-        if token.kind == "name" and token.text not in _WORDS:
+        if token.kind == "name" and token.text not in WORDS:
             self._next()
             return self._call(token) if self._token.text == "(" and self._token.kind == "sign" else self._name(token)
         if self._took_sign("("):

@@ -132,9 +132,10 @@ class CompiledGraph(Generic[S]):
             return await self._begun(begin, None, tell)
         async with kept.claim(thread_id):
             keeper = Keeper(kept, thread_id, plan=self.plan, clock=self._clock)
-            if await keeper.open() is None:
+            last = await keeper.open()
+            if last is None:
                 return await self._begun(begin, keeper, tell)
-            return await self._gone_on(keeper, update, tell)
+            return await self._gone_on(keeper, None if last.status == "finished" else update, tell)
 
     def values(self, state: object) -> Values:
         """Return the keys and values of a *state* in the form of the schema."""

@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from appliance.base.durable import storage_errors
 from appliance.errors import InvalidInput, LimitExceeded, NotFound
+from appliance.framework.expressions import WORDS
 from appliance.framework.graph_shape import END, START, faults_of
 from appliance.framework.workflow import (
     ENDS,
@@ -106,6 +107,8 @@ def _unreached(workflow: Workflow) -> Iterator[tuple[Place, str]]:
 
 def _odd_key(name: str, key: StateKey) -> Iterator[tuple[Place, str]]:
     place = ("state", name)
+    if name in WORDS:
+        yield place, "no expression could read a key of this name"
     if key.merge is not None and key.type not in _MERGED[key.merge]:
         yield place, f"`merge: {key.merge}` is for keys of the type {' or '.join(_MERGED[key.merge])}"
     odd = not isinstance(key.default, _TYPES.get(key.type, (object,))) or (

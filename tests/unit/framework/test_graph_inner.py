@@ -117,6 +117,18 @@ def test_an_interrupt_inside_stops_the_whole_and_the_update_reaches_what_waits(k
     asyncio.run(run())
 
 
+def test_an_update_comes_too_late_for_a_subgraph_that_is_finished(kept: Checkpointer) -> None:
+    """Its process died between its end and the step around it: what it made is not to be lost for that."""
+
+    async def run() -> None:
+        graph = inner().compile()
+        ended = await graph.run_inside({"n": 1}, thread_id="t/0.0.sub", kept=kept, update=None, tell=None)
+        again = await graph.run_inside({"n": 1}, thread_id="t/0.0.sub", kept=kept, update={"n": 7}, tell=None)
+        assert again.require() == ended.require()
+
+    asyncio.run(run())
+
+
 def test_an_interrupt_inside_without_a_checkpointer_outside_is_refused() -> None:
     deep = inner().compile(MemoryCheckpointer(), interrupt_after=["first"])
     graph = StateGraph(Counted).add_subgraph("sub", deep).set_entry_point("sub").set_finish_point("sub")

@@ -128,6 +128,20 @@ def test_a_run_that_takes_too_long_ends_with_the_state_it_had() -> None:
     assert (result.state["n"], result.next_node) == (1, "slow")
 
 
+def test_a_cycle_of_plain_functions_lets_others_run_and_its_time_run_out() -> None:
+    async def run() -> tuple[GraphResult[Counted], int]:
+        graph = cycle().compile(timeout=0.05, max_iterations=10**9, recursion_limit=10**9)
+        task, others = asyncio.ensure_future(graph.invoke(begun())), 0
+        while not task.done():
+            others += 1
+            await asyncio.sleep(0)
+        return task.result(), others
+
+    result, others = asyncio.run(run())
+    failed(result, DeadlineExceeded, "The run took longer than 0.05 s")
+    assert others > result.steps / 2 > 0
+
+
 def test_a_cancelled_run_ends_its_nodes_and_says_that_it_is_cancelled() -> None:
     ended: list[bool] = []
 

@@ -70,6 +70,7 @@ def refused(text: str, kind: type[ApplianceError] = InvalidInput) -> str:
             HEAD + "state:\n  x: {type: text, merge: add}\n" + ONE,
             "line 4, state.x: `merge: add` is for keys of the type integer or number",
         ),
+        (HEAD + "state: {if: text}\n" + ONE, "line 3, state.if: no expression could read a key of this name"),
         ("name: demo\nentry: b\n" + ONE, "line 2, entry: there is no node 'b'"),
         (
             HEAD + "nodes:\n  a: {kind: transform, set: {}, next: b}\n",
