@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from appliance.errors import DeadlineExceeded, InvalidInput, LimitExceeded, StepFailed
-from appliance.framework import END, StateGraph
+from appliance.framework import END, GraphResult, StateGraph
 from tests.support.state_graphs import Counted, begun, failed, more, nothing
 
 
