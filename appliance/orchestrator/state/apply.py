@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from pathlib import Path
 from typing import Final
 
 from appliance.errors import ApplianceError, InvalidInput, StaleSnapshotError
@@ -11,7 +12,7 @@ from appliance.orchestrator.state.commit import committed
 from appliance.orchestrator.state.frozen import thaw
 from appliance.orchestrator.state.host import CommitsStaged, Host, Refreshes
 from appliance.orchestrator.state.hosts import own_version, record_of, version_of
-from appliance.orchestrator.state.journal import Effect, Journal, MemoryJournal
+from appliance.orchestrator.state.journal import Effect, Journal, journal_at
 from appliance.orchestrator.state.snapshot import ContextSnapshot, create_snapshot
 from appliance.orchestrator.state.staging import Staging
 from appliance.orchestrator.state.transitions import StateTransition, TransitionType, nested
@@ -33,10 +34,10 @@ class TransitionApplier:
     be undone. Batches on one host follow each other, whichever applier, event loop or thread they come from.
     """
 
-    def __init__(self, host: Host, *, journal: Journal | None = None) -> None:
+    def __init__(self, host: Host, *, journal: Journal | Path | str | None = None) -> None:
         self._host = host
         self._record = record_of(host)
-        self.journal: Journal = MemoryJournal() if journal is None else journal
+        self.journal: Journal = journal_at(journal) if journal is None or isinstance(journal, Path | str) else journal
 
     async def apply(self, transition: StateTransition, *, expected: ContextSnapshot | None = None) -> object:
         """Apply one transition and return what its effect gave: the result of a tool, a list of them for a BATCH, or None.

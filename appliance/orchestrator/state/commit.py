@@ -18,15 +18,16 @@ def committed(host: object, staging: Staging, *, record: HostRecord, at: Callabl
     *at* is told the position of the transition that is being written. When the host or the block raises, the host is as it
     was; a host that commits by itself has kept its own promise then, but cannot take back what it took: the error says so.
     """
+    staged = staging.net()
+    if not staged:
+        yield
+        return
     if isinstance(host, CommitsStaged):
-        staged = staging.net()
-        if staged:
-            host.commit(staged)
+        host.commit(staged)
         try:
             yield
         except BaseException as exc:
-            if staged:
-                exc.add_note("The host had taken the batch already, and keeps it.")
+            exc.add_note("The host had taken the batch already, and keeps it.")
             raise
     else:
         writing = _Writing(host, at)

@@ -167,6 +167,11 @@ class SqliteJournal:
         self._db.close()
 
 
+def journal_at(path: Path | str | None) -> MemoryJournal | SqliteJournal:
+    """Return a journal in a database at *path*, or in memory without one."""
+    return MemoryJournal() if path is None else SqliteJournal(Path(path))
+
+
 def _entry(db: sqlite3.Connection, row: sqlite3.Row) -> JournalEntry:
     rows = db.execute("SELECT position, kind, name FROM effects WHERE batch = ? ORDER BY rowid", (row["id"],))
     return JournalEntry(**dict(row), effects=tuple(Effect(*each) for each in rows))

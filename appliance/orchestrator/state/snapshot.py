@@ -76,9 +76,9 @@ class ContextSnapshot:
         """Say whether the host has *name*, with a value that is true."""
         return bool(self.capabilities.get(name))
 
-    def get_capability_value(self, name: str) -> object:
-        """Return the value of the capability, None where there is none."""
-        return self.capabilities.get(name)
+    def get_capability_value(self, name: str, default: object = None) -> object:
+        """Return the value of the capability, *default* where there is none."""
+        return self.capabilities.get(name, default)
 
     def changed_from(self, other: Self) -> tuple[str, ...]:
         """Return the names of the fields in which the state differs from that of *other*."""

@@ -471,6 +471,14 @@ def test_a_change_and_back_is_noticed_and_an_equal_snapshot_is_not_stale() -> No
         asyncio.run(TransitionApplier(host).apply(transition(T.UPDATE_STAGE, stage="x"), expected=old))
 
 
+def test_a_batch_that_changes_no_state_makes_nothing_stale() -> None:
+    host = PlainHost()
+    old = create_snapshot(host)
+    for _ in range(2):
+        apply_batch(host, TransitionBatch().execute_tool("ls"), expected=old)
+    assert create_snapshot(host).version == 0
+
+
 def test_a_host_that_counts_its_changes_is_believed() -> None:
     host = Committing()
     old = create_snapshot(host)

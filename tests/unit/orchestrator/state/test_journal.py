@@ -108,6 +108,16 @@ def test_what_was_written_is_there_after_the_process_and_shows_what_it_was_at(tm
     again.close()
 
 
+def test_a_journal_is_kept_at_a_path(tmp_path: Path) -> None:
+    applier = TransitionApplier(PlainHost(), journal=tmp_path / "journal.db")
+    asyncio.run(applier.apply_batch(TransitionBatch().update_state("k", 1)))
+    assert isinstance(applier.journal, SqliteJournal)
+    applier.journal.close()
+    again = SqliteJournal(tmp_path / "journal.db")
+    assert [entry.status for entry in again.entries()] == ["applied"]
+    again.close()
+
+
 def test_an_error_is_kept_short(journal: Journal) -> None:
     batch = journal.begin(session="", transitions=1)
     journal.settle(batch, "rolled_back", error="x" * 100_000)
