@@ -2,17 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
 from appliance.base.sqlite import connect
 from appliance.codeintel.needs import ChatModel
-from appliance.contracts.chat import ChatRequest
+from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
 from appliance.contracts.safety import SafetyRule
+from appliance.errors import ApplianceError
 from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
+from appliance.orchestrator.runners.probe import READINGS
 from appliance.tables import MIGRATIONS
-from tests.support.chat import said
+from tests.support.chat import said, verdict
 from tests.support.indexed import Indexed
 from tests.support.missions import Going
 from tests.support.repos import make_repo
@@ -47,6 +49,56 @@ def replies(
         return said(*sentences, enough=enough)
 
     return reply
+
+
+class Scripted:
+    """A model that says what *reply* makes of each request. The first *errors* are raised instead, one a request."""
+
+    model = "scripted"
+    context = 4096
+
+    def __init__(
+        self,
+        reply: Callable[[ChatRequest], str],
+        *,
+        probability: float = 0.95,
+        finish: str = "stop",
+        error: ApplianceError | None = None,
+    ) -> None:
+        self.requests: list[ChatRequest] = []
+        self.open = 0
+        self._reply = reply
+        self._probability = probability
+        self._finish = finish
+        self._error = error
+
+    async def tokens(self, text: str) -> int:
+        """Return a token for each four characters."""
+        return len(text) // 4
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        """Say it, with candidates where a value begins."""
+        self.requests.append(request)
+        self.open += 1
+        try:
+            if self._error is not None and reads(request):
+                raise self._error
+            head, colon, rest = self._reply(request).partition(":")
+            yield ChatDelta(head + colon)
+            first, tail = rest.lstrip()[:1], rest.lstrip()
+            if first.isdigit():
+                yield ChatDelta(first, top=(Candidate(first, -0.1), Candidate("7", -3.0)))
+                yield ChatDelta(tail[1:])
+            else:
+                word, comma, more = tail.partition(",")
+                sees = not any(foreign in request.messages[-1].content for *_, foreign in READINGS)
+                yield ChatDelta(word, top=verdict(self._probability if sees else self._probability / 2))
+                yield ChatDelta(comma + more)
+            yield ChatDelta(
+                "", finish="length" if self._finish == "length" else "stop", prompt_tokens=100, completion_tokens=9
+            )
+        finally:
+            self.open -= 1
 
 
 class Field:

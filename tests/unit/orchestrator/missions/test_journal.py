@@ -14,7 +14,11 @@ from appliance.contracts.tools import Json
 from appliance.errors import Cancelled, Conflict, StoreBusy
 from appliance.orchestrator.missions import replaying
 from appliance.orchestrator.missions.journal import Outcome
-from appliance.orchestrator.missions.model import Mission, MissionLimits
+from appliance.orchestrator.missions.model import FIELDS, Mission, MissionLimits
+from appliance.orchestrator.missions.procedure import RECIPE
+from appliance.orchestrator.missions.replaying import replayed
+from appliance.orchestrator.missions.working import MissionCode
+from tests.support.golden_mission import golden
 from tests.support.missions import Going, Office, Squares, counted
 
 _PATIENCE_S = 30.0
@@ -281,3 +285,30 @@ def test_a_mission_whose_process_was_killed_goes_on(tmp_path: Path) -> None:
     assert kinds(office, mission).count("interrupted") == 1
     stays_the_same(office, mission)
     office.close()
+
+
+def test_missions_on_record_are_replayed_by_this_version() -> None:
+    """Whoever changes a plan, a prompt or a sentence changes what missions do.
+
+    Then raise `procedure.RECIPE`, say so in the changelog, and run ``python -m tests.support.golden_mission``.
+    """
+    mission, entries = golden()
+    assert entries[0].data["recipe"] == RECIPE
+    replay = asyncio.run(replayed(mission, entries, procedure=MissionCode()))
+    assert (replay.same, replay.reason) == (True, "")
+
+
+def test_entries_say_what_the_doors_tell_of() -> None:
+    _, entries = golden()
+    assert {entry.kind for entry in entries} >= {
+        "begun",
+        "commissioned",
+        "asked_model",
+        "tool_gave",
+        "struck",
+        "answer",
+        "ended",
+    }
+    for entry in entries:
+        wanted = () if entry.data.get("code") else FIELDS[entry.kind]
+        assert set(wanted) <= entry.data.keys(), entry.kind

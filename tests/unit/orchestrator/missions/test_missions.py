@@ -12,71 +12,20 @@ from pathlib import Path
 import pytest
 
 from appliance.codeintel.results import Answer
-from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
+from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.contracts.safety import SafetyVerdict
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, EngineUnavailable, PromptTooLong
 from appliance.orchestrator.approvals import Approvals, Decision
 from appliance.orchestrator.missions.instruments import INSTRUMENTS, PACK
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
-from appliance.orchestrator.runners.probe import READINGS
 from tests.support.chat import verdict
-from tests.support.missioned import CHOICE, Field, Place, reads, replies, right
+from tests.support.missioned import CHOICE, Field, Place, Scripted, reads, replies, right
 
 _PATIENCE_S = 60.0
 _CAPTION = "`ModelStore.verify` compares the digest of the installed model with the one in the catalogue."
 _GOAL = "Where is ModelStore.verify defined and who calls it? How does it compare the digest with the catalogue?"
 _OTHER = "class Vault:\n    def verify(self, digest, catalogue):\n        return digest == catalogue\n"
-
-
-class Scripted:
-    """A model that says what *reply* makes of each request. The first *errors* are raised instead, one a request."""
-
-    model = "scripted"
-    context = 4096
-
-    def __init__(
-        self,
-        reply: Callable[[ChatRequest], str],
-        *,
-        probability: float = 0.95,
-        finish: str = "stop",
-        error: ApplianceError | None = None,
-    ) -> None:
-        self.requests: list[ChatRequest] = []
-        self.open = 0
-        self._reply = reply
-        self._probability = probability
-        self._finish = finish
-        self._error = error
-
-    async def tokens(self, text: str) -> int:
-        """Return a token for each four characters."""
-        return len(text) // 4
-
-    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """Say it, with candidates where a value begins."""
-        self.requests.append(request)
-        self.open += 1
-        try:
-            if self._error is not None and reads(request):
-                raise self._error
-            head, colon, rest = self._reply(request).partition(":")
-            yield ChatDelta(head + colon)
-            first, tail = rest.lstrip()[:1], rest.lstrip()
-            if first.isdigit():
-                yield ChatDelta(first, top=(Candidate(first, -0.1), Candidate("7", -3.0)))
-                yield ChatDelta(tail[1:])
-            else:
-                word, comma, more = tail.partition(",")
-                sees = not any(foreign in request.messages[-1].content for *_, foreign in READINGS)
-                yield ChatDelta(word, top=verdict(self._probability if sees else self._probability / 2))
-                yield ChatDelta(comma + more)
-            yield ChatDelta(
-                "", finish="length" if self._finish == "length" else "stop", prompt_tokens=100, completion_tokens=9
-            )
-        finally:
-            self.open -= 1
 
 
 @pytest.fixture(scope="module")
@@ -404,9 +353,8 @@ def test_a_replay_in_another_process_with_another_hash_seed_is_the_same(place: M
 _CHILD = """
 import asyncio, sys
 from pathlib import Path
-from tests.support.missioned import Field, Place, reads, replies
+from tests.support.missioned import Field, Place, Scripted, reads, replies
 from tests.support.missions import Going
-from tests.unit.orchestrator.missions.test_missions import Scripted
 
 class Hanging(Scripted):
     async def chat(self, request):
