@@ -176,11 +176,16 @@ def test_commissions_run_beside_each_other() -> None:
 
 def test_a_commission_that_is_given_up_from_outside_is_settled() -> None:
     async def scenario() -> None:
+        async def runs_out_of_time(request: AgentRequest, emit: Emit) -> AgentResult:
+            limit.reschedule(asyncio.get_running_loop().time())
+            return await forever(request, emit)
+
         forever = Forever()
-        sm = machine(None, junior(behaviour=forever))
+        sm = machine(None, junior(behaviour=runs_out_of_time))
         seen: list[StreamEvent] = []
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(sm.commission("scout", "o", streaming_callback=seen.append), 0.02)
+            async with asyncio.timeout(None) as limit:
+                await sm.commission("scout", "o", streaming_callback=seen.append)
         slot = sm.agent("scout")[1]
         assert (slot.status, slot.agent_message, sm.active_agent) == ("failed", "CancelledError: cancelled", None)
         assert slot.duration_ms is not None

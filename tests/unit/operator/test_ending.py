@@ -49,7 +49,7 @@ def test_a_failed_turn_takes_back_what_its_runner_did_to_the_thread() -> None:
 def test_a_turn_that_takes_too_long_ends_with_all_settled() -> None:
     async def scenario() -> None:
         forever = Forever()
-        sm = machine(commissions, junior(behaviour=forever), limits=RunLimits(turn_timeout_s=0.02))
+        sm = machine(commissions, junior(behaviour=forever), limits=RunLimits(turn_timeout_s=0.3))
         before = sm.coordinator_messages.to_list()
         seen: list[StreamEvent] = []
         with pytest.raises(TimeoutError, match="timeout"):

@@ -65,7 +65,7 @@ def test_the_one_that_hangs_fails_in_time_and_no_more_run_than_may() -> None:
     inside: list[str] = []
     most: list[int] = []
     objectives = ["hangs", "a", "b", "c", "d"]
-    sm = machine(None, junior(behaviour=counts), limits=RunLimits(commission_timeout_s=0.05, max_parallel=2))
+    sm = machine(None, junior(behaviour=counts), limits=RunLimits(commission_timeout_s=0.5, max_parallel=2))
     said = go(scenario())
     assert [each["status"] for each in said] == ["failed", *["staged"] * 4]
     assert "timeout" in said[0]["summary"]

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.operator import AgentRequest, AgentResult, Coordinator, StateMachine, openai_tool_schema, tool_schemas
@@ -36,6 +36,7 @@ CODES = {
 }
 
 
+@settings(deadline=None)
 @given(tool=st.sampled_from(TOOLS), keywords=st.dictionaries(NAMES, JSON, max_size=5), values=st.lists(JSON, max_size=3))
 def test_no_call_raises_and_each_answer_is_json(tool: str, keywords: dict[str, Any], values: list[Any]) -> None:
     sm = machine()
