@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Generic, cast
 
@@ -46,7 +46,9 @@ class CompiledGraph(Generic[S]):
         """
         return await self._new(state, thread_id, None)
 
-    def stream(self, state: S | Mapping[str, object], *, thread_id: str | None = None) -> AsyncIterator[GraphEvent[S]]:
+    def stream(
+        self, state: S | Mapping[str, object], *, thread_id: str | None = None
+    ) -> AsyncGenerator[GraphEvent[S], None]:
         """Run as `invoke` does and give events; the last has the result. Who stops listening cancels the run."""
         return _streamed(lambda tell: self._new(state, thread_id, tell))
 
@@ -59,7 +61,9 @@ class CompiledGraph(Generic[S]):
         """
         return await self._again(thread_id, update, None)
 
-    def stream_resume(self, thread_id: str, *, update: Mapping[str, object] | None = None) -> AsyncIterator[GraphEvent[S]]:
+    def stream_resume(
+        self, thread_id: str, *, update: Mapping[str, object] | None = None
+    ) -> AsyncGenerator[GraphEvent[S], None]:
         """Go on as `resume` does and give events; the last has the result."""
         return _streamed(lambda tell: self._again(thread_id, update, tell))
 
@@ -194,7 +198,7 @@ class CompiledGraph(Generic[S]):
         return self.checkpointer
 
 
-async def _streamed(start: Callable[[Tell], Awaitable[GraphResult[S]]]) -> AsyncIterator[GraphEvent[S]]:
+async def _streamed(start: Callable[[Tell], Awaitable[GraphResult[S]]]) -> AsyncGenerator[GraphEvent[S], None]:
     queue: asyncio.Queue[GraphEvent[object] | None] = asyncio.Queue()
     run = asyncio.ensure_future(start(queue.put_nowait))
     run.add_done_callback(lambda _: queue.put_nowait(None))

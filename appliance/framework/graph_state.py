@@ -1,5 +1,6 @@
 """The state of a graph: read from its schema, checked at every write, copied whenever it changes hands."""
 
+import contextlib
 import copy
 import dataclasses
 import re
@@ -35,8 +36,8 @@ class StateSchema:
         self.name = getattr(schema, "__name__", repr(schema))
         self._made = schema
         self._kind = _kind(schema)
-        self._types = {key: _adapter(self.name, key, hint) for key, hint in _hints(schema, self._kind).items()}
         self._hints = _hints(schema, self._kind)
+        self._types = {key: _adapter(self.name, key, hint) for key, hint in self._hints.items()}
 
     @property
     def keys(self) -> frozenset[str] | None:
@@ -101,7 +102,7 @@ class StateSchema:
                     )
                 writers[key] = who
                 after[key] = value
-        if self._kind == "model":
+        if self._kind in ("dataclass", "model"):
             self._instance(after, "The state")
         return after
 
@@ -155,12 +156,10 @@ class StateSchema:
         return self._checked({key: merged}, "What the merger made")[key]
 
     def _json(self, key: str, value: object) -> object:
-        try:
-            stored = cast("object", self._types[key].dump_python(value, mode="json")) if key in self._types else value
+        with contextlib.suppress(PydanticSerializationError, ValidationError, KeyError, RecursionError, ValueError):
+            stored = cast("object", self._types[key].dump_python(value, mode="json"))
             if _plain(stored) and same(self._types[key].validate_python(stored, strict=False), value):
                 return stored
-        except (PydanticSerializationError, ValidationError, KeyError, RecursionError, ValueError):
-            pass  # said below, with the key
         raise InvalidInput(
             f"The key {key!r} holds {_a(value)} that is no JSON, so the state cannot be kept.",
             remedy="Give it a type in the schema that pydantic can write as JSON, or keep it outside the state.",

@@ -1,7 +1,7 @@
 """Running workflows: a checked workflow becomes a graph over its state, and runs as graphs do."""
 
 import operator
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypedDict, cast
 
@@ -75,7 +75,7 @@ class WorkflowEngine:
 
     def stream(
         self, workflow: Workflow, state: Mapping[str, object] | None = None, *, run_id: str | None = None
-    ) -> AsyncIterator[GraphEvent[State]]:
+    ) -> AsyncGenerator[GraphEvent[State], None]:
         """Run as `execute` does and give events; the last has the result."""
         run = new_id("run") if run_id is None else run_id
         return self.compile(workflow, run=run).stream(_begun(workflow, state), thread_id=self._thread(run))
@@ -88,7 +88,7 @@ class WorkflowEngine:
 
     def stream_resume(
         self, workflow: Workflow, run_id: str, *, update: Mapping[str, object] | None = None
-    ) -> AsyncIterator[GraphEvent[State]]:
+    ) -> AsyncGenerator[GraphEvent[State], None]:
         """Go on as `resume` does and give events; the last has the result."""
         return self.compile(workflow, run=run_id).stream_resume(run_id, update=update)
 

@@ -165,10 +165,10 @@ class Shy:
 
 
 def test_whatever_a_class_of_the_authors_raises_is_told_as_a_refusal() -> None:
-    graph = StateGraph(Picky).add_node("more", lambda state: {"x": state.x + 1}).set_entry_point("more")
-    made = graph.add_conditional_edge("more", lambda _: True, {True: "more", False: END}).compile()
-    result = asyncio.run(made.invoke(Picky(0)))
-    assert (result.state, isinstance(result.failure, InvalidInput)) == (Picky(1), True)
+    graph = StateGraph(Picky).add_node("once", lambda state: {"x": state.x + 1}).set_entry_point("once")
+    graph.add_node("twice", lambda state: {"x": state.x + 1}).add_edge("once", "twice").set_finish_point("twice")
+    result = asyncio.run(graph.compile().invoke(Picky(0)))
+    assert (result.state, result.next_nodes, isinstance(result.failure, InvalidInput)) == (Picky(1), ("twice",), True)
     assert "makes no Picky: KeyError: 'too many'" in str(result.error)
     shy = StateGraph(dict).add_node("one", lambda _: {"shy": Shy()}).set_entry_point("one").set_finish_point("one")
     assert "key 'shy' a value that cannot be copied" in str(asyncio.run(shy.compile().invoke({})).error)

@@ -117,7 +117,7 @@ def test_who_stops_listening_ends_the_run_and_it_is_kept_as_cancelled(closes: bo
         task = asyncio.ensure_future(listen())
         if closes:
             await task
-            await stream.aclose()  # type: ignore[attr-defined]
+            await stream.aclose()
         else:
             with pytest.raises(asyncio.CancelledError):
                 await task
