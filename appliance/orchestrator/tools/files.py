@@ -18,6 +18,7 @@ from appliance.orchestrator.tools.told import Entry, Resting, Row, doubts, label
 
 MOST_LINES: Final = 200
 _MOST_TEXT: Final = 6_000
+_LONGEST_LINE: Final = 300  # in the data; evidence is whole
 _LISTED: Final = 60
 _MOST_LISTED: Final = 200
 
@@ -65,7 +66,7 @@ def _lines(have: FileLines) -> ToolOutput:
     evidence = proof(span, "\n".join(have.lines))
     return ToolOutput(
         text="\n".join((head, inside.text, *notes(rests, cut=inside.cut))),
-        data={**where(span), "total": have.total, "lines": list(have.lines)},
+        data={**where(span), "total": have.total, "lines": [line[:_LONGEST_LINE] for line in have.lines]},
         evidence=() if evidence is None else (evidence,),
         warnings=have.warnings,
         cut=cut,

@@ -1,5 +1,6 @@
 """From what was found to what a tool gives: text for a model that fits, rows for a program, lines for people to check."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -7,13 +8,14 @@ from typing import Final, Protocol
 from appliance.base.paths import display, shown
 from appliance.codeintel.results import Freshness, Span
 from appliance.contracts.tools import Evidence, Json, ToolOutput
-from appliance.orchestrator.fence import fenced, named, visible
+from appliance.orchestrator.fence import Fenced, fenced, named, visible
 
 MOST_TEXT: Final = 4_000
 """Characters of foreign text in one output."""
 
 _LONGEST_LINE: Final = 300
 _MOST_EVIDENCE: Final = 4_000  # characters of one
+_MOST_DATA: Final = 200_000  # characters, as JSON
 _MOST_WARNINGS: Final = 5
 _LONGEST_WARNING: Final = 300
 
@@ -62,27 +64,31 @@ def told(
     most: int = MOST_TEXT,
     facts: Mapping[str, Json] | None = None,
 ) -> ToolOutput:
-    """Return *entries*, as many as fit, of *total* that are called *what*.
+    """Return *entries*, as many in the text as fit, of *total* that are called *what*.
 
     An empty list says whether it is sure to be one: something that could not be looked at is no proof of absence.
     """
-    blocks: list[str] = []
-    used = 0
+    blocks = list(doubts(rests))
+    used, count = sum(len(block) + 1 for block in blocks), 0
     for entry in entries:
         block = "\n".join((_line(entry.head), *clipped(entry.text, most=entry.lines)))
         used += len(block) + 1
-        if blocks and used > most:
+        if count and used > most:
             break
         blocks.append(block)
-    kept = entries[: len(blocks)]
-    cut = len(kept) < total
-    head = f"{len(kept):,} of {total:,} {what}:" if total else _none(what, rests)
-    inside = "\n".join((*blocks, *doubts(rests)))
-    fence = [fenced(inside, label=label, most=most).text] if inside else []
+        count += 1
+    inside = fenced("\n".join(blocks), label=label, most=most) if blocks else Fenced("", cut=False)
+    cut = inside.cut or count < total
+    head = f"{count:,} of {total:,} {what}:" if total else _none(what, rests)
     return ToolOutput(
-        text="\n".join((head, *fence, *notes(rests, cut=cut))),
-        data={**(facts or {}), "total": total, "complete": not rests.warnings, "items": [dict(each.row) for each in kept]},
-        evidence=tuple(each.evidence for each in kept if each.evidence is not None),
+        text="\n".join(filter(None, (head, inside.text, *notes(rests, cut=cut)))),
+        data={
+            **(facts or {}),
+            "total": total,
+            "complete": not rests.warnings,
+            "items": _rows(entries),
+        },
+        evidence=tuple(each.evidence for each in entries if each.evidence is not None),
         warnings=tuple(visible(warning) for warning in rests.warnings),
         cut=cut,
     )
@@ -159,6 +165,18 @@ def proof(span: Span, text: str, *, symbol: str = "", kind: str = "", why: str =
 def label_of(path: str) -> str:
     """Return the label of text that stands in the file at *path*."""
     return named(display(path))
+
+
+def _rows(entries: Sequence[Entry]) -> list[Json]:
+    """Return the rows of *entries*, as many as one call may give: paths can be endless."""
+    rows: list[Json] = []
+    left = _MOST_DATA
+    for each in entries:
+        left -= len(json.dumps(dict(each.row)))
+        if left < 0:
+            break
+        rows.append(dict(each.row))
+    return rows
 
 
 def _none(what: str, rests: Rests) -> str:
