@@ -7,7 +7,10 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from contextlib import suppress
 from typing import Final, TypeVar
+
+from pydantic import ValidationError
 
 from appliance.operator.agents import AgentRequest, AgentResult, AgentRunner
 from appliance.operator.events import StreamingCallback
@@ -72,6 +75,10 @@ async def supervised(
     except asyncio.CancelledError:
         await _ended(task)
         raise
+    except GeneratorExit:  # whoever waited was thrown away, and can wait for nothing more
+        with suppress(RuntimeError):  # with its loop
+            task.cancel()
+        raise
     if not task.done():
         await _ended(task)
         raise TimeoutError(f"timeout after {within_s:g} s")
@@ -107,8 +114,16 @@ def _as_result(value: object, other: Callable[[object], str]) -> AgentResult:
     if value is None or isinstance(value, str):
         return AgentResult(content=value or "")
     if isinstance(value, Mapping) and "content" in value:
-        return AgentResult.model_validate(dict(value))
+        return _of_fields(value)
     return AgentResult(content=other(value))
+
+
+def _of_fields(value: Mapping[str, object]) -> AgentResult:
+    try:
+        return AgentResult.model_validate(dict(value))
+    except ValidationError as exc:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in exc.errors(include_url=False))
+        raise TypeError(f"a runner returned a dict that is no AgentResult: {faults}") from exc
 
 
 def _refused(value: object) -> str:

@@ -203,6 +203,8 @@ def test_a_commission_whose_coroutine_is_thrown_away_is_settled() -> None:
         commission = sm.commission("scout", "o")
         commission.send(None)
         commission.close()
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
         assert (sm.agent("scout")[1].status, sm.active_agent) == ("failed", None)
 
     go(scenario())

@@ -85,6 +85,7 @@ def test_a_runner_that_returns_something_else_fails_with_what_it_should_be(value
     said = go(with_runner(Returns(value)).commission("j", "o"))
     assert said["status"] == "failed"
     assert "AgentResult" in said["summary"]
+    assert "\n" not in said["summary"]
 
 
 @pytest.mark.parametrize(

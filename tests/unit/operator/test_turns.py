@@ -1,6 +1,7 @@
 """Claims about a turn: what is asked, what is kept, and whose turn it is."""
 
 import asyncio
+import inspect
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_the_coordinator_is_asked_with_all_that_it_needs() -> None:
     assert request.metadata["tenant"] == "t"
     assert list(tools_of(request)) == TOOLS
     assert [schema["function"]["name"] for schema in request.metadata["tool_schemas"]] == TOOLS
-    assert all(asyncio.iscoroutinefunction(tool) for tool in request.metadata["tools"])
+    assert all(inspect.iscoroutinefunction(tool) for tool in request.metadata["tools"])
 
 
 def test_tools_can_be_withheld() -> None:
