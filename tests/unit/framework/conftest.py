@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.framework import Checkpointer, MemoryCheckpointer, SqliteCheckpointer
+from appliance.services import build
 from tests.support.agent_house import AgentHouse, agent_house
+from tests.support.listening import listening
 from tests.support.plugins import install, install_example
 
 ASKS = """
@@ -55,3 +58,10 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpointe
     checkpointer = SqliteCheckpointer(tmp_path / "threads.db", keep=20)
     yield checkpointer
     checkpointer.close()
+
+
+@pytest.fixture(scope="session")
+def port(house: AgentHouse) -> Iterator[int]:
+    """Serve that appliance, as `skellig web` does, and give the port."""
+    with closing(build(house.loaded)) as services, listening(services) as port:
+        yield port

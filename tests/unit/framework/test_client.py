@@ -1,17 +1,17 @@
 """Claims about clients: the same verbs do the same in this process and over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
 from appliance.errors import ApplianceError, Conflict, InvalidInput, NotFound, Unauthenticated, Unavailable
 from appliance.framework import ApplianceClient, EventType
 from appliance.framework.results import ApprovalRequest
-from appliance.services import CLI_KEY, build
+from appliance.services import CLI_KEY
 from tests.support.agent_house import AgentHouse
-from tests.support.listening import free_port, listening
+from tests.support.listening import free_port
 
 Way = Callable[[], ApplianceClient]
 
@@ -27,12 +27,6 @@ nodes:
   may: {kind: approval, ask: "Deploy?", next: deploy}
   deploy: {kind: tool, tool: deploy, arguments: {}, output: deployed}
 """
-
-
-@pytest.fixture(scope="session")
-def port(house: AgentHouse) -> Iterator[int]:
-    with closing(build(house.loaded)) as services, listening(services) as port:
-        yield port
 
 
 @pytest.fixture(params=["local", "http"])
