@@ -14,6 +14,9 @@ from appliance.errors import Conflict, HostUnfit, StoreCorrupt
 FORMAT: Final = 1
 """The form of what is kept. One of another form is refused and left alone."""
 
+KEEP: Final = 1000  # checkpoints of one thread
+FINISHED: Final = 1000  # threads
+
 Status = Literal["running", "interrupted", "finished", "failed", "cancelled"]
 
 
@@ -120,10 +123,14 @@ class _Thread:
 
 
 class MemoryCheckpointer:
-    """Keeps the newest *keep* checkpoints of each thread while the process lives."""
+    """Keeps the newest *keep* checkpoints of each thread while the process lives.
 
-    def __init__(self, *, keep: int = 1000) -> None:
+    Of threads that are finished the newest *finished* are kept, of others all.
+    """
+
+    def __init__(self, *, keep: int = KEEP, finished: int = FINISHED) -> None:
         self._keep = keep
+        self._finished = finished
         self._threads: dict[str, _Thread] = {}
         self._claimed: set[str] = set()
 
@@ -147,6 +154,9 @@ class MemoryCheckpointer:
         del thread.kept[: -self._keep]
         for step in [step for step in thread.writes if step < checkpoint.step]:
             del thread.writes[step]
+        if checkpoint.status == "finished":
+            self._threads[checkpoint.thread_id] = self._threads.pop(checkpoint.thread_id)  # the newest is the last
+            await self._forget_long_finished()
 
     async def latest(self, thread_id: str) -> Checkpoint | None:
         """Return the newest checkpoint of a thread, or None."""
@@ -170,6 +180,15 @@ class MemoryCheckpointer:
         """Return what the branches of a step returned, by index."""
         kept = self._threads.get(thread_id, _Thread()).writes.get(step, {})
         return {index: json.loads(body) for index, body in kept.items()}
+
+    async def _forget_long_finished(self) -> None:
+        ended = [
+            name
+            for name, each in self._threads.items()
+            if "/" not in name and each.kept and each.kept[-1][0].status == "finished"
+        ]
+        for name in ended[: max(0, len(ended) - self._finished)]:
+            await self.delete(name)
 
     async def delete(self, thread_id: str) -> None:
         """Forget a thread and those of its subgraphs."""

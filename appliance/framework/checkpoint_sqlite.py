@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import Guarded, connect
-from appliance.framework.checkpoint import Checkpoint, claimed, decoded, encoded, overtaken
+from appliance.framework.checkpoint import FINISHED, KEEP, Checkpoint, claimed, decoded, encoded, overtaken
 
 R = TypeVar("R")
 
@@ -34,17 +34,25 @@ CREATE TABLE branch_writes (
 """,
 )
 _LOCK: Final = struct.Struct("hhqqi0q")  # struct flock: type, whence, start, length, pid
-_PRUNED_EVERY: Final = 64
+_PRUNED_EVERY: Final = 64  # checkpoints of a thread
+_FORGOTTEN_EVERY: Final = 16  # threads that begin, about
+_LONG_FINISHED: Final = """
+SELECT ended.thread FROM checkpoints AS ended JOIN
+    (SELECT max(rowid) AS row FROM checkpoints WHERE instr(thread, '/') = 0 GROUP BY thread) AS last ON ended.rowid = last.row
+WHERE json_extract(ended.body, '$.status') = 'finished' ORDER BY ended.rowid DESC LIMIT -1 OFFSET ?
+"""
 
 
 class SqliteCheckpointer:
     """Keeps the newest *keep* checkpoints of each thread in the database *path*, which many processes may share.
 
+    Of threads that are finished about the newest *finished* are kept, of others all.
     A claim is a lock of the system's on one byte of ``PATH.lock``: it ends with the process that holds it.
     """
 
-    def __init__(self, path: Path, *, keep: int = 1000) -> None:
+    def __init__(self, path: Path, *, keep: int = KEEP, finished: int = FINISHED) -> None:
         self._keep = keep
+        self._finished = finished
         self._db = Guarded(connect(path, migrations=_MIGRATIONS))
         self._lock_path = path.with_name(f"{path.name}.lock")
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
@@ -111,15 +119,18 @@ class SqliteCheckpointer:
         thread, body = checkpoint.thread_id, encoded(checkpoint)
         try:
             with self._db.write() as conn:
-                conn.execute(
+                row = conn.execute(
                     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)",
                     (thread, checkpoint.seq, checkpoint.id, checkpoint.format, body),
-                )
+                ).lastrowid
                 conn.execute("DELETE FROM branch_writes WHERE thread = ? AND step < ?", (thread, checkpoint.step))
                 if checkpoint.seq % _PRUNED_EVERY == 0:
                     conn.execute(
                         "DELETE FROM checkpoints WHERE thread = ? AND seq <= ?", (thread, checkpoint.seq - self._keep)
                     )
+                if checkpoint.seq == 1 and (row or 0) % _FORGOTTEN_EVERY == 0:
+                    for (name,) in conn.execute(_LONG_FINISHED, (self._finished,)).fetchall():
+                        _forget(conn, name)
         except sqlite3.IntegrityError as exc:
             raise overtaken(thread) from exc
 
@@ -139,9 +150,16 @@ class SqliteCheckpointer:
 
     def _delete(self, thread_id: str) -> None:
         with self._db.write() as conn:
-            for table in ("checkpoints", "branch_writes"):
-                conn.execute(f"DELETE FROM {table} WHERE thread = ? OR substr(thread, 1, ?) = ?",  # noqa: S608 - a literal
-                             (thread_id, len(thread_id) + 1, f"{thread_id}/"))  # fmt: skip
+            _forget(conn, thread_id)
+
+
+def _forget(conn: sqlite3.Connection, thread_id: str) -> None:
+    """Delete a thread and those of its subgraphs."""
+    for table in ("checkpoints", "branch_writes"):
+        conn.execute(
+            f"DELETE FROM {table} WHERE thread = ? OR substr(thread, 1, ?) = ?",  # noqa: S608 - a literal
+            (thread_id, len(thread_id) + 1, f"{thread_id}/"),
+        )
 
 
 def _place(thread_id: str) -> int:

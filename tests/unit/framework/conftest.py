@@ -51,11 +51,11 @@ def clean_path() -> Iterator[None]:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpointer]:
-    """Give a keeper that keeps the newest 20 checkpoints of a thread."""
+    """Give a keeper that keeps the newest 20 checkpoints of a thread, and 30 threads that are finished."""
     if request.param == "memory":
-        yield MemoryCheckpointer(keep=20)
+        yield MemoryCheckpointer(keep=20, finished=30)
         return
-    checkpointer = SqliteCheckpointer(tmp_path / "threads.db", keep=20)
+    checkpointer = SqliteCheckpointer(tmp_path / "threads.db", keep=20, finished=30)
     yield checkpointer
     checkpointer.close()
 

@@ -132,6 +132,25 @@ def test_only_the_newest_are_kept(kept: Checkpointer) -> None:
     asyncio.run(run())
 
 
+def test_of_threads_that_are_finished_the_newest_are_kept_and_all_others(kept: Checkpointer) -> None:
+    async def run() -> None:
+        await kept.put(replace(FIRST, thread_id="waits", status="interrupted"))
+        await kept.put(replace(FIRST, thread_id="begun"))
+        for number in range(128):
+            thread = f"t{number}"
+            for name in (thread, f"{thread}/0.0.inner"):
+                await kept.put(replace(FIRST, thread_id=name, status="finished"))
+        found = [number for number in range(128) if await kept.latest(f"t{number}")]
+        assert 30 <= len(found) < 94
+        assert found == list(range(128 - len(found), 128))
+        inner = [number for number in range(128) if await kept.latest(f"t{number}/0.0.inner")]
+        assert inner == found
+        assert await kept.latest("waits")
+        assert await kept.latest("begun")
+
+    asyncio.run(run())
+
+
 def test_a_checkpoint_of_another_format_is_refused_and_left_alone(kept: Checkpointer) -> None:
     async def run() -> None:
         await kept.put(replace(FIRST, format=FORMAT + 1))
