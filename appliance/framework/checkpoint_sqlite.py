@@ -37,9 +37,9 @@ _LOCK: Final = struct.Struct("hhqqi0q")  # struct flock: type, whence, start, le
 _PRUNED_EVERY: Final = 64  # checkpoints of a thread
 _FORGOTTEN_EVERY: Final = 16  # threads that begin, about
 _LONG_FINISHED: Final = """
-SELECT ended.thread FROM checkpoints AS ended JOIN
-    (SELECT max(rowid) AS row FROM checkpoints WHERE instr(thread, '/') = 0 GROUP BY thread) AS last ON ended.rowid = last.row
-WHERE json_extract(ended.body, '$.status') = 'finished' ORDER BY ended.rowid DESC LIMIT -1 OFFSET ?
+SELECT ended.thread FROM checkpoints AS ended
+JOIN (SELECT max(rowid) AS row FROM checkpoints WHERE instr(thread, '/') = 0 GROUP BY thread) AS last
+ON ended.rowid = last.row WHERE json_extract(ended.body, '$.status') = 'finished' ORDER BY ended.rowid DESC LIMIT -1 OFFSET ?
 """
 
 
