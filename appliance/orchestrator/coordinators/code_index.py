@@ -16,6 +16,7 @@ from appliance.orchestrator.coordinators.exploration import Findings, FoundFile
 _LOOKED_UP: Final = 3  # names
 _USES: Final = 10  # calls of each
 _LONGEST_QUERY: Final = 900
+_AND: Final = "; "  # between reasons
 _WORD: Final = re.compile(r"[\w$]+(?:(?:\.|::|->|#)[\w$]+)*")
 
 
@@ -46,7 +47,7 @@ class IndexedCode:
         for name in [name for name in names if _WORD.fullmatch(name)][:_LOOKED_UP]:
             callers += await self._look_up(name, found, scope=scope)
         for hit in hits.hits:
-            found.add(_file(hit.span, hit.symbol, "; ".join(hit.why)))
+            found.add(_file(hit.span, hit.symbol, _AND.join(hit.why)))
         for file in callers:
             found.add(file)
         files = [file for file in found.files.values() if not folder or file.path.startswith(f"{folder}/")]
@@ -100,8 +101,9 @@ class _Found:
         known = self.files.get(key)
         if known is None:
             self.files[key] = file
-        elif file.why not in known.why:
-            self.files[key] = replace(known, why=f"{known.why}; {file.why}")
+        else:
+            reasons = dict.fromkeys((*known.why.split(_AND), *file.why.split(_AND)))
+            self.files[key] = replace(known, why=_AND.join(reasons))
 
 
 def _file(span: Span, symbol: str, why: str) -> FoundFile:

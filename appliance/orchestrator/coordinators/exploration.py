@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from appliance.base.clock import Clock, SystemClock
 from appliance.errors import CallerError
-from appliance.orchestrator.coordinators.tasks import keywords_of
+from appliance.orchestrator.coordinators.tasks import names_in
 from appliance.orchestrator.state import ContextSnapshot, CoordinatorResult, TransitionBatch
 
 _SURE_FROM: Final = 3  # files
@@ -77,7 +77,7 @@ class ExplorationStatePassedCoordinator:
         """Return transitions that set ``explored_files``, ``exploration_summary`` and ``exploration_metrics``.
 
         *project_root* is a folder within the repositories, or the place of one of them; it and *max_results* go before what
-        the constructor was given. Names that the state has in ``task_keywords`` are looked up beside those of the message.
+        the constructor was given. Names of code that the state has in ``task_keywords`` are looked up beside those of the message.
         The confidence is a third for each file found, at most 1. Raise `ValueError` for fewer than one result.
         """
         most = self._most if max_results is None else max_results
@@ -118,8 +118,8 @@ class ExplorationStatePassedCoordinator:
 
 def _names(context: ContextSnapshot, message: str) -> tuple[str, ...]:
     known = context.get_state("task_keywords", ())
-    said = tuple(each for each in known if isinstance(each, str)) if isinstance(known, tuple) else ()
-    return tuple(dict.fromkeys((*keywords_of(message), *said)))
+    said = " ".join(each for each in known if isinstance(each, str)) if isinstance(known, tuple) else ""
+    return tuple(dict.fromkeys((*names_in(message), *names_in(said))))
 
 
 def _paths(files: tuple[FoundFile, ...]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -84,14 +84,24 @@ _CODE: Final = re.compile(r"[a-z0-9][A-Z]|\w_\w|\w\.\w|[/\\:#$@]\w|^_\w|[A-Z]{2,
 
 def keywords_of(text: str) -> tuple[str, ...]:
     """Return the names of code in *text*, then the other words that say what it is about, as they are written."""
-    marked = [name.strip("()") for each in _MARKED.findall(text) for name in each if name and " " not in name]
-    words = [word for word in _words(text) if word.lower() not in _COMMON]
-    names = [word for word in words if _CODE.search(word) or f"{word}(" in text]
-    plain = [word for word in words if len(word) > 2]
+    plain = (word for word in _words(text) if len(word) > 2 and word.lower() not in _COMMON)
+    return _distinct((*names_in(text), *plain))[:MOST_KEYWORDS]
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return what in *text* can hardly be but a name of code: it is quoted, called, asked for, or written like one."""
+    quoted = [name.strip("()") for each in _MARKED.findall(text) for name in each if name and " " not in name]
+    query = questions.classify(text[:_LONGEST])
+    asked = [name for name in (query.name, query.other) if name] if query is not None else []
+    written = [word for word in _words(text) if _CODE.search(word) or f"{word}(" in text]
+    return _distinct((*quoted, *asked, *written))
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
     seen: dict[str, str] = {}
-    for word in (*marked, *names, *plain):
+    for word in words:
         seen.setdefault(word.lower(), word)
-    return tuple(seen.values())[:MOST_KEYWORDS]
+    return tuple(seen.values())
 
 
 def _words(text: str) -> Iterator[str]:
