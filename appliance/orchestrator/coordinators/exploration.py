@@ -77,7 +77,7 @@ class ExplorationStatePassedCoordinator:
         """Return transitions that set ``explored_files``, ``exploration_summary`` and ``exploration_metrics``.
 
         *project_root* is a folder within the repositories, or the place of one of them; it and *max_results* go before what
-        the constructor was given. Names of code that the state has in ``task_keywords`` are looked up beside those of the message.
+        the constructor was given. Names of code in ``task_keywords`` of the state are looked up beside those of the message.
         The confidence is a third for each file found, at most 1. Raise `ValueError` for fewer than one result.
         """
         most = self._most if max_results is None else max_results
