@@ -1,6 +1,10 @@
 """A mission behind the real server, with a worker: who listens, who leaves, and what goes on without them."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -13,6 +17,7 @@ import pytest
 
 from appliance.base import sqlite
 from appliance.base.paths import DataPaths
+from appliance.cli import place
 from appliance.cli.mission_watch import Watch
 from appliance.cli.remote import Remote
 from appliance.config import Web
@@ -23,7 +28,7 @@ from appliance.ids import MissionId
 from appliance.orchestrator.missions.build import Parts
 from appliance.services import CLI_KEY, DEFAULT_PROJECT, Services, missions_of
 from appliance.tables import MIGRATIONS
-from tests.support.appliance import make_services, serving, working
+from tests.support.appliance import make_services, serving, settings_for, working
 from tests.support.house import until
 from tests.support.listening import listening
 from tests.support.plays import GOAL, HELD, HOLD, with_plays
@@ -96,6 +101,26 @@ def test_the_command_line_follows_a_mission_and_stops_one_from_elsewhere(
 def _stop_at(services: Services, mission: MissionId, entries: int) -> None:
     until(lambda: services.missions.desk.get(mission).entries == entries, seconds=30)
     services.missions.cancel(mission, by="ada")
+
+
+@pytest.mark.parametrize(("verb", "state", "said"), [("run", "cancelled", "is cancelled"), ("watch", "running", "goes on")])
+def test_ctrl_c_stops_what_run_started_and_only_the_watching_of_watch(
+    services: Services, client: httpx2.Client, port: int, verb: str, state: str, said: str
+) -> None:
+    place.write(place.of(Web(port=port), chat="none", embed="none"), paths=services.paths)
+    (services.paths.root / HOLD).touch()
+    about = HELD if verb == "run" else asked(client, HELD)
+    command = [sys.executable, "-m", "appliance", "mission", verb, about]
+    environment = settings_for(services.paths.root) | {"PATH": os.environ["PATH"]}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        told = [next(child.stderr) for _ in range(3)]  # it listens, and the mission is held
+        child.send_signal(signal.SIGINT)
+        told += child.stderr.readlines()
+    assert (child.returncode, said in "".join(told)) == (130, True)
+    (mission,) = services.missions.desk.list()
+    until(lambda: services.missions.desk.get(mission.id).state == state, seconds=30)
+    (services.paths.root / HOLD).unlink()
 
 
 class Careful:
