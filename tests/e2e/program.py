@@ -23,8 +23,7 @@ from appliance.services import Services, probes
 from tests.support.appliance import make_services, working
 from tests.support.chat import verdict
 from tests.support.indexed import WordEmbedder
-from tests.support.missioned import CHOICE, right
-from tests.support.plays import strays
+from tests.support.missioned import CHOICE, right, strays
 
 HOLD: Final = "hold"
 REST: Final = "rest"

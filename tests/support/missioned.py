@@ -32,6 +32,11 @@ def reads(request: ChatRequest) -> bool:
     return request.messages[0].content.startswith(READING) and request.max_tokens > _TRIAL_TOKENS
 
 
+def strays(request: ChatRequest) -> bool:
+    """Return whether *request* tries the model with a question that its lines do not answer: one that can read sees that."""
+    return any(foreign in request.messages[-1].content for *_, foreign in READINGS)
+
+
 def right(request: ChatRequest) -> int:
     """Return the right choice of a trial, and of anything else the first."""
     asked = request.messages[-1].content
@@ -91,7 +96,7 @@ class Scripted:
                 yield ChatDelta(tail[1:])
             else:
                 word, comma, more = tail.partition(",")
-                sees = not any(foreign in request.messages[-1].content for *_, foreign in READINGS)
+                sees = not strays(request)
                 yield ChatDelta(word, top=verdict(self._probability if sees else self._probability / 2))
                 yield ChatDelta(comma + more)
             yield ChatDelta(

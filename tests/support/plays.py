@@ -8,7 +8,6 @@ from pathlib import Path
 
 from appliance.base import sqlite
 from appliance.codeintel.results import Answer, Citation, Sentence, Span, Struck
-from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Json
 from appliance.ids import BlobId, CommitId, MissionId, RepoId
 from appliance.missioning import Missions
@@ -20,7 +19,6 @@ from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.procedure import RECIPE
 from appliance.orchestrator.missions.record import Standing
 from appliance.orchestrator.missions.runner import Runner
-from appliance.orchestrator.runners.probe import READINGS
 from appliance.services import DEFAULT_PROJECT, Services
 from appliance.tables import MIGRATIONS
 from tests.support.missions import Going
@@ -119,11 +117,6 @@ def with_plays(services: Services) -> Services:
 def played(services: Services, mission: MissionId) -> Mission:
     """Have *mission* worked on until it ends, pauses or waits, as the worker does."""
     return asyncio.run(services.missions.runner.run(mission, stopping=Going()))
-
-
-def strays(request: ChatRequest) -> bool:
-    """Return whether *request* tries the model with a question that its lines do not answer: one that can read sees that."""
-    return any(foreign in request.messages[-1].content for *_, foreign in READINGS)
 
 
 def tampered(services: Services, mission: MissionId, *, seq: int) -> None:

@@ -18,8 +18,7 @@ from tests.support.appliance import serving, settings_for
 from tests.support.chat import said
 from tests.support.engines import ScriptedEngine, served_in_thread
 from tests.support.house import until
-from tests.support.missioned import reads, replies
-from tests.support.plays import strays
+from tests.support.missioned import reads, replies, strays
 from tests.support.quick import QuickGraphs, QuickIndexer
 from tests.support.repos import make_repo
 from tests.support.shop import FILES

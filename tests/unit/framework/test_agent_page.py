@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = (DOCS / "howto" / "write-an-agent.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SAYS = {
-    "agent.run(\"Where is": ["It compares digests.", "search_code", "ok"],
+    'agent.run("Where is': ["It compares digests.", "search_code", "ok"],
     "agent.stream(": ["→ search_code", "It compares digests."],
     "session.send(": ["2 It compares digests."],
     "agent.resume(": ["It compares digests."],
