@@ -66,11 +66,16 @@ class TurnLog:
         with self._lock:
             self._db.close()
 
+    def empty(self) -> bool:
+        """Whether no machine of that name stands in it: one is made with the log then, and brought back from it else."""
+        with self._lock, self._faults():
+            return self._epoch_there() == 0
+
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Write for a new machine from now on; what the block keeps is kept with it. Raise `LogTaken` where there is one."""
         with self._writing(fenced=False):
-            if self._epoch_there():
+            if not self.empty():
                 raise LogTaken(f"{self.path} holds a machine {self.machine!r} already: bring it back with from_log.")
             self._db.execute("INSERT INTO machines VALUES (?, 1, '', 0)", (self.machine,))
             self._epoch = 1

@@ -177,6 +177,12 @@ def test_several_machines_share_a_file_under_their_names(path: Path, log: TurnLo
     assert [turn.text for turn in log.turns()] == ["main"]
 
 
+def test_a_log_says_whether_there_is_a_machine_to_bring_back(log: TurnLog) -> None:
+    assert log.empty()
+    machine(commissions, log=log)
+    assert not log.empty()
+
+
 def test_a_machine_that_is_not_there_is_said(log: TurnLog) -> None:
     with pytest.raises(LogFault, match="holds no machine 'main'"):
         back(log)
