@@ -2,18 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from appliance.base import sandbox
 from appliance.base.sandbox import Outcome
-from appliance.contracts.tools import Cancellation, Json, ToolContext, ToolOutput
+from appliance.contracts.tools import ToolContext, ToolOutput
 from appliance.errors import Cancelled, InvalidInput
-from appliance.orchestrator.fence import fenced, visible
+from appliance.ids import RepoId
+from appliance.orchestrator.fence import fenced
 from appliance.orchestrator.tools.arguments import REPO, Given, schema, words
 from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.reach import CodeIndex, Reach
@@ -47,120 +48,105 @@ _WHY: Final = {
 def run_tools(index: CodeIndex, bench: Workbench) -> tuple[BuiltIn, ...]:
     """Return the tools of this family over *index*, at *bench*."""
     command = words(_MOST_WORDS, _LONGEST_WORD, "program and arguments; left out: the usual one")
-    run = partial(_run, index, bench)
-    about = "Run the tests, without network."
+    run = partial(tool, category="run", effect="run", timeout_s=bench.policy.limits.seconds + _AROUND_S)
     parameters = schema(command=command, repo=REPO)
-    return (
-        tool(
-            "run_tests",
-            about,
-            parameters,
-            run,
-            category="run",
-            effect="run",
-            timeout_s=bench.policy.limits.seconds + _AROUND_S,
-        ),
-    )
+    return (run("run_tests", "Run the tests, without network.", parameters, partial(_run, index, bench)),)
 
 
 async def _run(index: CodeIndex, bench: Workbench, given: Given, context: ToolContext) -> ToolOutput:
     reach = await Reach.of(index, context)
-    repo, command = given.text("repo"), given.words("command") if given.has("command") else []
-    reach.one(repo)
+    command = tuple(given.words("command")) if given.has("command") else ()
+    repo = reach.one(given.text("repo"))
     left = threading.Event()
     try:
-        return await asyncio.to_thread(
-            _ran,
-            index,
-            bench,
-            reach,
-            repo,
-            command,
-            context=context,
-            stop=lambda: left.is_set() or _ended(context.cancellation),
-        )
+        return await asyncio.to_thread(_Tests(index, bench, reach, repo.id, command, context, left).run)
     finally:
         left.set()  # whoever waited for this has gone: so does the command
 
 
-def _ran(
-    index: CodeIndex,
-    bench: Workbench,
-    reach: Reach,
-    repo: str,
-    command: list[str],
-    *,
-    context: ToolContext,
-    stop: Callable[[], bool],
-) -> ToolOutput:
-    with _folder(index, bench, reach, repo, context) as (folder, missing):
-        wanted = command or _usual(folder)
-        policy = replace(
-            bench.policy, environment=_PYTHON | {"PYTHONPATH": f"{folder}:{folder}/src", **bench.policy.environment}
-        )
-        outcome = sandbox.run(wanted, folder=folder, aside=bench.worktrees.aside, policy=policy, stop=stop)
-    context.cancellation.check()
-    return _told(wanted, outcome, missing)
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """Tests of one repository, to be run once; *left* is set once nobody waits for them any more."""
+
+    index: CodeIndex
+    bench: Workbench
+    reach: Reach
+    repo: RepoId
+    command: tuple[str, ...]
+    context: ToolContext
+    left: threading.Event
+
+    def run(self) -> ToolOutput:
+        """Run them, and return how they ended."""
+        with self._folder() as (folder, missing):
+            command = self.command or _usual(folder)
+            python = _PYTHON | {"PYTHONPATH": f"{folder}:{folder}/src"}
+            policy = replace(self.bench.policy, environment=python | dict(self.bench.policy.environment))
+            aside = self.bench.worktrees.aside
+            outcome = sandbox.run(command, folder=folder, aside=aside, policy=policy, stop=self._is_over)
+        self.context.cancellation.check()
+        return _told(command, outcome, _warnings(outcome, missing))
+
+    @contextmanager
+    def _folder(self) -> Iterator[tuple[Path, int]]:
+        """Hold the worktree of the run, or one that lasts as long as the command; with it, how many files it lacks."""
+        if self.context.workspace is not None:
+            with self.bench.at(self.context) as path:
+                yield path, 0
+            return
+        part = self.reach.part(self.index, self.repo)
+        source = self.index.generations.source(part.repo)
+        with self.bench.worktrees.of(source, part.generation.info.commit) as made:
+            yield made.path, len(made.left_out)
+
+    def _is_over(self) -> bool:
+        try:
+            self.context.cancellation.check()
+        except Cancelled:
+            return True
+        return self.left.is_set()
 
 
-@contextmanager
-def _folder(index: CodeIndex, bench: Workbench, reach: Reach, repo: str, context: ToolContext) -> Iterator[tuple[Path, int]]:
-    """Hold the worktree of the run, or a new one that lasts as long as the command; with it, how many files it lacks."""
-    if context.workspace is not None:
-        with bench.at(context) as path:
-            yield path, 0
-        return
-    part = reach.part(index, repo)
-    with bench.worktrees.of(index.generations.source(part.repo), part.generation.info.commit) as made:
-        yield made.path, len(made.left_out)
-
-
-def _usual(folder: Path) -> list[str]:
+def _usual(folder: Path) -> tuple[str, ...]:
     for name, command in _USUAL:
         if (folder / name).exists():
-            return list(command)
+            return command
     raise InvalidInput("Nothing here says how the tests are run.", remedy="Give the command.")
 
 
-def _told(command: list[str], outcome: Outcome, missing: int) -> ToolOutput:
+def _warnings(outcome: Outcome, missing: int) -> tuple[str, ...]:
+    said = [f"{each}." for each in outcome.confinement.lacking]
+    if missing:
+        said.append(f"{missing:,} files of the repository are not in the worktree.")
+    if outcome.left and outcome.ending == "itself":
+        said.append(f"{outcome.left:,} processes that it left behind were ended.")
+    return tuple(said)
+
+
+def _told(command: tuple[str, ...], outcome: Outcome, warnings: tuple[str, ...]) -> ToolOutput:
     out, err = (stream.decode("utf-8", "backslashreplace") for stream in (outcome.stdout, outcome.stderr))
     said = "\n".join(part.rstrip("\n") for part in (out, err) if part)
     end = said[-MOST_TEXT:]
-    how = _WHY.get(outcome.ending) or (
-        f"It ended with {outcome.code}." if outcome.code is not None else f"Signal {outcome.signal}."
-    )
-    warnings = [f"{each}." for each in outcome.confinement.lacking]
-    warnings += [f"{missing:,} files of the repository are not in the worktree."] if missing else []
-    warnings += (
-        [f"{outcome.left:,} processes that it left behind were ended."]
-        if outcome.left and outcome.ending == "itself"
-        else []
-    )
     cut = outcome.cut or len(end) < len(said)
-    data: dict[str, Json] = {
-        "command": command,
-        "ending": outcome.ending,
-        "code": outcome.code,
-        "signal": outcome.signal,
-        "seconds": round(outcome.seconds, 2),
-        "layers": list(outcome.confinement.layers),
-        "stdout": out[-_KEPT:],
-        "stderr": err[-_KEPT:],
-    }
-    label = (
-        f"the end of what {visible(' '.join(command))[:200]} said"
-        if cut
-        else f"what {visible(' '.join(command))[:200]} said"
-    )
-    fence = fenced(end, label=label, most=MOST_TEXT * 2).text
+    inside = fenced(end, label=f"{'the end of ' if cut else ''}what {' '.join(command)} said", most=MOST_TEXT * 2)
     return ToolOutput(
-        "\n".join((how, fence, *(f"note: {each}" for each in warnings))), data, warnings=tuple(warnings), cut=cut
+        text="\n".join((_how(outcome), inside.text, *(f"note: {each}" for each in warnings))),
+        data={
+            "command": list(command),
+            "ending": outcome.ending,
+            "code": outcome.code,
+            "signal": outcome.signal,
+            "seconds": round(outcome.seconds, 2),
+            "layers": list(outcome.confinement.layers),
+            "stdout": out[-_KEPT:],
+            "stderr": err[-_KEPT:],
+        },
+        warnings=warnings,
+        cut=cut,
     )
 
 
-def _ended(cancellation: Cancellation) -> bool:
-    try:
-        cancellation.check()
-    except Cancelled:
-        return True
-    return False
+def _how(outcome: Outcome) -> str:
+    if outcome.ending in _WHY:
+        return _WHY[outcome.ending]
+    return f"A signal ended it: {outcome.signal}." if outcome.code is None else f"It ended with {outcome.code}."
