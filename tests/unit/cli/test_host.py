@@ -114,8 +114,8 @@ def test_doctor_examines_everything_and_fails_with_remedies(line: Line, taken: i
     assert ran.status == 9
     found = {item["name"]: item["verdict"] for item in ran.json()}  # type: ignore[attr-defined]
     assert set(found) == {
-        "settings", "processor", "memory", "system", "git", "open files", "data directory", "sandbox", "free space", "database",
-        "chat model", "embedder", "address", "appliance",
+        "settings", "processor", "memory", "system", "git", "open files", "data directory", "sandbox", "free space",
+        "database", "chat model", "embedder", "address", "appliance",
     }  # fmt: skip
     assert found["embedder"]["state"] == "failed"
     assert "skellig model pull" in found["embedder"]["remedy"]
