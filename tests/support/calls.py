@@ -86,6 +86,9 @@ class Names:
     def id_of(self, project: str, name: str) -> str | None:
         return f"repo_{name}" if project == PROJECT else None
 
+    def names(self, project: str, ids: Sequence[str]) -> Sequence[str]:
+        return [repo.removeprefix("repo_") for repo in ids] if project == PROJECT else []
+
 
 def grants(*tools: str, repos: Sequence[str] = ("repo_shop",), effects: Sequence[Effect] = ("read",)) -> Grants:
     """Return grants in the one project of these tests."""

@@ -111,6 +111,10 @@ class RepositoryNames:
         except NotFound:
             return None
 
+    def names(self, project: str, ids: Sequence[str]) -> Sequence[str]:
+        """Return the names of those repositories of *project* whose ids are given."""
+        return [repo.name for repo in self.registry.repos(ProjectId(project)) if repo.id in ids]
+
 
 def _repos(mission: Mission, registry: Registry) -> tuple[str, ...]:
     """Return the repositories of *mission*: those that its record names, as far as they are still there."""

@@ -36,7 +36,7 @@ STEPS: Final = 6
 NO_RESPONSE: Final = "(no response)"
 
 _TRIES: Final = 2  # at a choice that can be read
-_SAID_BEFORE: Final = 4  # messages that a choice is made with
+_SAID_BEFORE: Final = 2  # questions that a choice is made with
 _SAID_CHARACTERS: Final = 400
 _KEPT_CHARACTERS: Final = 4_000  # of a tool's result, in the conversation
 
@@ -120,10 +120,14 @@ class _Turn:
 
     @property
     def task(self) -> str:
-        """The question, with the end of what was said before, for a choice."""
-        before = [each for each in self.history if each.role in {"user", "assistant"} and each.content][-_SAID_BEFORE:]
-        lines = "".join(f"\n{each.role}: {each.content[:_SAID_CHARACTERS]}" for each in before)
-        return f"{self.text}\nSaid before:{lines}" if lines else self.text
+        """The question, with those before it, for a choice. Answers are left out: a small model takes them up again."""
+        before = [each.content[:_SAID_CHARACTERS] for each in self.history if each.role == "user"][-_SAID_BEFORE:]
+        return "".join([self.text, *(f"\nAsked before: {text}" for text in before)])
+
+    @property
+    def has_it(self) -> bool:
+        """Whether the last call gave what it had given before: a small model asks again for what it has, and for ever."""
+        return self.outcomes[-1].ok and self.steps[-1] in self.steps[:-1]
 
     def warn(self, sentence: str) -> None:
         """Say *sentence* once."""
@@ -241,7 +245,7 @@ class LocalChatService:
             choice = await self._choice(turn, specs, abilities)
             if choice is None or choice.ends:
                 return ""
-            if not await self._take(turn, choice):
+            if not await self._take(turn, choice) or turn.has_it:
                 return ""
             loop = self.recovery_service.detect_stuck_loop(turn.steps)
             if loop is not None:
@@ -292,7 +296,7 @@ class LocalChatService:
             turn.tell(ChatEvent("awaiting_approval", approval.why, choice.tool, choice.arguments, approval))
 
         outcome = await self.tool_service.execute_tool(choice.tool, choice.arguments, context=turn.context, asked=asked)
-        text, number = outcome.text, len(turn.outcomes) + 1
+        text, number = outcome.text, len(turn.history) + len(turn.said)
         turn.outcomes.append(outcome)
         turn.taken.append(Taken(choice, text, failed=not outcome.ok))
         seen = hashlib.sha256(storable(text).encode()).hexdigest()
@@ -348,12 +352,15 @@ class LocalChatService:
     async def _answering(self, turn: _Turn) -> ChatRequest:
         """Return the request for the answer: the system prompt once, what of the conversation fits, and the question."""
         if turn.taken:
-            system, asked = (each.content for each in closing(turn.text, turn.taken, skill=turn.system).messages)
+            useful = [step for step in turn.taken if not step.failed]
+            if not useful:
+                turn.warn("No call of a tool gave a result.")
+            system, asked = (each.content for each in closing(turn.text, useful, skill=turn.system).messages)
         else:
             system, asked = turn.system, turn.text
         if turn.options.notes:
             asked = f"{turn.options.notes}\n\n{asked}"
-        before = [each for each in turn.history if each.role != "system"]
+        before = _worth_telling(turn.history)
         if turn.taken or any(each.role == "tool" for each in before):
             system = f"{system}\n{RULE}".lstrip()
         head = [ConversationMessage("system", system)] if system else []
@@ -365,6 +372,16 @@ class LocalChatService:
             max_tokens=turn.options.max_tokens,
             temperature=turn.options.temperature,
         )
+
+
+def _worth_telling(history: Sequence[ConversationMessage]) -> list[ConversationMessage]:
+    """Return what of *history* a later turn is told: neither the system message, which it has, nor calls that failed."""
+    failed = {each.call for each in history if each.failed}
+    return [
+        each
+        for each in history
+        if each.role != "system" and not each.failed and not any(use.id in failed for use in each.uses)
+    ]
 
 
 def _choosing(turn: _Turn, specs: Sequence[ToolSpec], taken: Sequence[Taken], abilities: Abilities) -> ChatRequest:

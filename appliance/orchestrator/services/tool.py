@@ -28,6 +28,7 @@ from appliance.orchestrator.approvals import Approval, Approvals, require_yes
 from appliance.orchestrator.calls import canonical, shown, without_secrets
 from appliance.orchestrator.policy import judged, meet
 from appliance.orchestrator.services.audit import CallOutcome, ToolAudit
+from appliance.orchestrator.services.offered import offered
 from appliance.orchestrator.services.registry import Registered, ToolRegistry
 from appliance.orchestrator.services.running import OutputBounds, run_tool
 from appliance.orchestrator.services.safety import CallRule
@@ -101,6 +102,9 @@ class Repositories(Protocol):
     def id_of(self, project: str, name: str) -> str | None:
         """Return the id of the repository that *name*, a name or an id, means in *project*; None where there is none."""
 
+    def names(self, project: str, ids: Sequence[str]) -> Sequence[str]:
+        """Return the names of those repositories of *project* whose ids are given."""
+
 
 class ToolService(Protocol):
     """What executes tools. A run is opened with what it may use; whatever a context says, it gets no more than that."""
@@ -118,7 +122,7 @@ class ToolService(Protocol):
         """Return what the tool says of itself; raise `NotFound`."""
 
     def get_tool_schemas(self, context: ToolContext) -> Sequence[ToolSpec]:
-        """Return what each tool says of itself that *context* may call, by name."""
+        """Return what each tool says of itself that *context* may call, by name, as a model is offered it there."""
 
     def validate_tool_call(self, name: str, arguments: object, *, context: ToolContext) -> CheckedCall:
         """Return the call as grants, schema and safety rules let it through; raise why they do not. Nothing is run."""
@@ -194,9 +198,11 @@ class LocalToolService:
         return self.registry.get(name).spec
 
     def get_tool_schemas(self, context: ToolContext) -> Sequence[ToolSpec]:
-        """Return what each tool says of itself that *context* may call, by name."""
+        """Return what each tool says of itself that *context* may call, by name, as it is `offered` there."""
         grants = self._narrowed(context).grants
-        return [spec for spec in self.registry.specs if spec.name in grants.tools and spec.effect in grants.effects]
+        names = self.repositories.names(grants.project, grants.repos)
+        able = (spec for spec in self.registry.specs if spec.name in grants.tools and spec.effect in grants.effects)
+        return [offered(spec, names) for spec in able]
 
     def validate_tool_call(self, name: str, arguments: object, *, context: ToolContext) -> CheckedCall:
         """Return the call as grants, schema and safety rules let it through; raise why they do not. Nothing is run."""

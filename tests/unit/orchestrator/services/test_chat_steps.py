@@ -1,9 +1,11 @@
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from appliance.contracts.chat import ChatRequest
-from appliance.contracts.tools import ToolOutput
+from appliance.contracts.tools import Json, ToolOutput
+from appliance.errors import NotFound
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.services.chat import ChatOptions
 from tests.support.calls import RUN, ScriptedModel, ScriptedTool, grants
@@ -28,7 +30,10 @@ def test_steps_that_lead_nowhere_pause_the_turn_and_an_instruction_goes_on(path:
         made += 1
         return choice("search", query=pattern[(made - 1) % len(pattern)])
 
-    model, tool = ScriptedModel(says), ScriptedTool(parameters=SEARCH, output=ToolOutput("nothing"))
+    async def finds_nothing(arguments: Mapping[str, Json]) -> object:
+        raise NotFound(f"There is no {arguments['query']}.")
+
+    model, tool = ScriptedModel(says), ScriptedTool(parameters=SEARCH, act=finds_nothing)
     with staged(path, model, tool) as stage:
         reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=20))
         assert (reply.status, len(reply.outcomes)) == ("paused", 3 * len(pattern))
@@ -36,7 +41,28 @@ def test_steps_that_lead_nowhere_pause_the_turn_and_an_instruction_goes_on(path:
         assert stage.messages[-1] == ("assistant", reply.content)
         resumed = stage.say("look in main", given=grants("search"))
         assert (resumed.status, resumed.content) == ("done", "It is main.")
-    assert any("nothing" in message.content for message in model.requests[-1].messages), "it knows what it found before"
+
+
+@pytest.mark.parametrize("pattern", ["A", "AB", "ABC"])
+def test_a_model_that_asks_again_for_what_it_has_answers_from_it(path: Path, pattern: str) -> None:
+    """Measured on a 1.5B: it makes the right call first, and then the same one for ever."""
+    made = [choice("search", query=name) for name in pattern] * 9
+    model, tool = ScriptedModel(scripted(*made)), ScriptedTool(parameters=SEARCH, output=ToolOutput("main calls parse"))
+    with staged(path, model, tool) as stage:
+        reply = stage.say("Who?", given=grants("search"), options=ChatOptions(steps=20))
+    assert (reply.status, reply.content, len(reply.outcomes)) == ("done", "It is main.", len(pattern) + 1)
+    assert "main calls parse" in model.requests[-1].messages[-1].content
+
+
+def test_the_same_call_that_gives_something_else_is_no_repetition(path: Path) -> None:
+    seen = iter(range(99))
+
+    async def changes(arguments: Mapping[str, Json]) -> object:
+        return ToolOutput(f"{next(seen)} {arguments['query']}")
+
+    model = ScriptedModel(scripted(*[choice("search", query="tests")] * 4, ANSWER))
+    with staged(path, model, ScriptedTool(parameters=SEARCH, act=changes)) as stage:
+        assert len(stage.say("Run them", given=grants("search")).outcomes) == 4
 
 
 def test_a_turn_ends_though_its_steps_never_would(path: Path) -> None:
@@ -66,6 +92,18 @@ def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(
     assert reply.content == "done"
     assert [outcome.code for outcome in reply.outcomes] == ["", "", "budget_exhausted"]
     assert any("all of its 2 calls" in warning for warning in reply.warnings)
+
+
+def test_an_answer_is_not_made_from_errors(path: Path) -> None:
+    counted = {"type": "object", "properties": {"limit": {"type": "integer", "minimum": 1}}, "required": ["limit"]}
+    model = ScriptedModel(scripted(choice("search", limit=0), ANSWER))
+    with staged(path, model, ScriptedTool(parameters=counted)) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+        stage.say("And?", given=grants("search"))
+        assert any("invalid_input" in text for _, text in stage.messages), "the conversation keeps them"
+    assert "No call of a tool gave a result." in reply.warnings
+    told = [message.content for request in model.requests if request.schema is None for message in request.messages]
+    assert not any("invalid_input" in text or "I used" in text for text in told)
 
 
 def test_a_refused_call_is_told_to_the_model_which_may_mend_it(path: Path) -> None:

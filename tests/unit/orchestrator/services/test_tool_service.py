@@ -31,6 +31,23 @@ def test_a_call_that_is_let_through_gives_its_output_and_is_on_record(path: Path
     assert len(row.digest) == 64
 
 
+def test_a_model_is_offered_the_repositories_of_its_run_and_no_choice_where_there_is_one(path: Path) -> None:
+    tool = ScriptedTool(parameters={**WANTED, "required": ["query", "repo"]})
+    with serving_tools(path, tool, ScriptedTool("other")) as service:
+        for repos, wanted in {
+            ("repo_shop",): (["query"], None),
+            (): (["query"], None),
+            ("repo_shop", "repo_bank"): (["query", "repo"], ["bank", "shop"]),
+        }.items():
+            given = grants("search", "other", repos=repos)
+            service.open_run(str(repos), grants=given)
+            _, offered = service.get_tool_schemas(context(given, run=str(repos)))
+            properties = offered.parameters["properties"]
+            assert isinstance(properties, dict)
+            assert (offered.parameters["required"], properties.get("repo", {}).get("enum")) == wanted
+        assert service.get_tool_schema("search").parameters == tool.parameters
+
+
 REFUSED = {
     "an unknown tool": ("rm", {}, grants("search", "rm"), "not_found"),
     "a name that is none": (["search"], {}, grants("search"), "not_found"),
