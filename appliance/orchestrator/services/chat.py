@@ -22,12 +22,13 @@ from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.completion import Completion, parsed
 from appliance.orchestrator.runners.envelope import Choice, chosen, envelope
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.runners.prompts import Taken, closing, decision, preamble
+from appliance.orchestrator.runners.prompts import Taken, closing, preamble
 from appliance.orchestrator.services.context import ContextService
 from appliance.orchestrator.services.conversation import ConversationMessage, ToolUse
 from appliance.orchestrator.services.provider import TIMEOUT_S, ProviderService
 from appliance.orchestrator.services.recovery import RecoveryService, Step
 from appliance.orchestrator.services.session import SessionService
+from appliance.orchestrator.services.telling import choosing, useful, worth_telling
 from appliance.orchestrator.services.tool import ToolOutcome, ToolService
 from appliance.orchestrator.state.hosts import HostLock
 
@@ -273,7 +274,7 @@ class LocalChatService:
         """Return the request for the next step, with as many of the last results as fit the model."""
         taken = list(turn.taken)
         while True:
-            request = _choosing(turn, specs, taken, abilities)
+            request = choosing(turn.task, specs, taken, abilities=abilities, system=turn.system)
             fit = await self.context_service.check_context_overflow(request.messages, max_tokens=request.max_tokens)
             if not (fit.over and taken):
                 return request
@@ -352,15 +353,15 @@ class LocalChatService:
     async def _answering(self, turn: _Turn) -> ChatRequest:
         """Return the request for the answer: the system prompt once, what of the conversation fits, and the question."""
         if turn.taken:
-            useful = [step for step in turn.taken if not step.failed]
-            if not useful:
+            found = useful(turn.taken)
+            if not found:
                 turn.warn("No call of a tool gave a result.")
-            system, asked = (each.content for each in closing(turn.text, useful, skill=turn.system).messages)
+            system, asked = (each.content for each in closing(turn.text, found, skill=turn.system).messages)
         else:
             system, asked = turn.system, turn.text
         if turn.options.notes:
             asked = f"{turn.options.notes}\n\n{asked}"
-        before = _worth_telling(turn.history)
+        before = worth_telling(turn.history)
         if turn.taken or any(each.role == "tool" for each in before):
             system = f"{system}\n{RULE}".lstrip()
         head = [ConversationMessage("system", system)] if system else []
@@ -372,21 +373,3 @@ class LocalChatService:
             max_tokens=turn.options.max_tokens,
             temperature=turn.options.temperature,
         )
-
-
-def _worth_telling(history: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Return what of *history* a later turn is told: neither the system message, which it has, nor calls that failed."""
-    failed = {each.call for each in history if each.failed}
-    return [
-        each
-        for each in history
-        if each.role != "system" and not each.failed and not any(use.id in failed for use in each.uses)
-    ]
-
-
-def _choosing(turn: _Turn, specs: Sequence[ToolSpec], taken: Sequence[Taken], abilities: Abilities) -> ChatRequest:
-    if abilities.envelope:
-        return decision(turn.task, specs, taken, skill=turn.system)
-    request = decision(turn.task, specs, taken)
-    system = replace(request.messages[0], content=f"{turn.system}\n{native.instructions(specs)}".lstrip())
-    return replace(request, messages=(system, *request.messages[1:]), schema=None)

@@ -51,7 +51,8 @@ def test_a_model_that_asks_again_for_what_it_has_answers_from_it(path: Path, pat
     with staged(path, model, tool) as stage:
         reply = stage.say("Who?", given=grants("search"), options=ChatOptions(steps=20))
     assert (reply.status, reply.content, len(reply.outcomes)) == ("done", "It is main.", len(pattern) + 1)
-    assert "main calls parse" in model.requests[-1].messages[-1].content
+    told = model.requests[-1].messages[-1].content
+    assert [told.count(f"search({name}):\nmain calls parse") for name in pattern] == [1] * len(pattern)
 
 
 def test_the_same_call_that_gives_something_else_is_no_repetition(path: Path) -> None:
