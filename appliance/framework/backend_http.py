@@ -13,7 +13,7 @@ from appliance.base.paths import display
 from appliance.contracts.chat import Message
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, Unavailable
-from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines
+from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines, MissionInfo
 from appliance.framework.conversation import Decision
 from appliance.framework.desk import SessionInfo, Setup
 from appliance.framework.events import AgentEvent
@@ -150,14 +150,29 @@ class HttpBackend:
 
     async def ask(self, question: str, *, workspace: str | None, prose: bool) -> AskedAnswer:
         """Answer a question about code."""
-        about = await self._about(workspace)
-        repos = {"repos": [about["repo"]]} if "repo" in about else {}
-        project = {"project": about["project"]} if "project" in about else {}
-        return await self._post("ask", AskedAnswer, {"question": question, "prose": prose, **project, **repos})
+        return await self._post("ask", AskedAnswer, {"question": question, "prose": prose, **await self._within(workspace)})
+
+    async def start_mission(self, goal: str, *, workspace: str | None) -> MissionInfo:
+        """Put a mission on record and have it worked on."""
+        return await self._post("missions", MissionInfo, {"goal": goal, **await self._within(workspace)})
+
+    async def mission(self, mission_id: str) -> MissionInfo:
+        """Return the mission as it stands."""
+        return await self._get(f"missions/{_quoted(mission_id)}", MissionInfo)
+
+    async def cancel_mission(self, mission_id: str) -> MissionInfo:
+        """Stop it."""
+        return await self._post(f"missions/{_quoted(mission_id)}/cancel", MissionInfo, {})
 
     async def close(self) -> None:
         """Let go of everything."""
         await self._client.aclose()
+
+    async def _within(self, workspace: str | None) -> dict[str, object]:
+        """Return what *workspace* means in a body; raise `NotFound`."""
+        about = await self._about(workspace)
+        repo = about.pop("repo", None)
+        return dict(about) if repo is None else {**about, "repos": [repo]}
 
     async def _about(self, workspace: str | None) -> dict[str, str]:
         """Return what *workspace* means to a route about code; raise `NotFound`."""

@@ -1,6 +1,7 @@
 """The appliance opened in this process."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -8,15 +9,21 @@ from appliance.base.paths import display
 from appliance.codeintel.results import Answer, Citation, Hit, Scope
 from appliance.contracts.chat import Message
 from appliance.contracts.tools import Json
-from appliance.errors import EngineUnavailable
-from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines, Sentence
+from appliance.errors import EngineUnavailable, Unavailable
+from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines, MissionInfo, Sentence
 from appliance.framework.conversation import Decision
 from appliance.framework.desk import AgentDesk, SessionInfo, Setup
 from appliance.framework.events import AgentEvent
 from appliance.framework.flows import WorkflowOutcome
 from appliance.framework.place import Place
 from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, TurnCost
-from appliance.ids import RepoId
+from appliance.ids import MissionId, RepoId
+from appliance.jobs.queue import JobQueue
+from appliance.missioning import Missions
+from appliance.orchestrator.approvals import Approvals
+from appliance.orchestrator.missions.build import desk_of
+from appliance.orchestrator.missions.model import Mission
+from appliance.orchestrator.missions.runner import Runner
 
 BY: Final = "client"
 
@@ -26,6 +33,8 @@ class LocalBackend:
 
     def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
+        self._known: Missions | None = None
+        self._closing: list[Callable[[], None]] = []
 
     async def create_session(self, setup: Setup) -> SessionInfo:
         """Begin a session."""
@@ -90,9 +99,42 @@ class LocalBackend:
                     return _answer(event.answer)
         raise EngineUnavailable("The answer broke off before its end.", remedy="Ask again.")
 
+    async def start_mission(self, goal: str, *, workspace: str | None) -> MissionInfo:
+        """Put a mission on record and have it worked on, by the worker of the appliance."""
+        place, missions = await self._missions()
+        return _mission(await asyncio.to_thread(missions.start, goal, scope=_scope(place, workspace), asked_by=BY))
+
+    async def mission(self, mission_id: str) -> MissionInfo:
+        """Return the mission as it stands."""
+        _, missions = await self._missions()
+        return _mission(await asyncio.to_thread(missions.desk.get, MissionId(mission_id)))
+
+    async def cancel_mission(self, mission_id: str) -> MissionInfo:
+        """Stop it."""
+        _, missions = await self._missions()
+        return _mission(await asyncio.to_thread(missions.cancel, MissionId(mission_id), by=BY))
+
     async def close(self) -> None:
         """Let go of everything."""
+        for close in self._closing:
+            await asyncio.to_thread(close)
+        self._closing.clear()
+        self._known = None
         await self._desk.close()
+
+    async def _missions(self) -> tuple[Place, Missions]:
+        """Return the place and its missions, opened with the first of them."""
+        place = await self._desk.place()
+        if self._known is None:
+            self._known = await asyncio.to_thread(self._opened, place)
+        return place, self._known
+
+    def _opened(self, place: Place) -> Missions:
+        jobs = JobQueue(place.connect(), clock=place.clock)
+        desk = desk_of(place.connect, registry=place.index.registry, chat=place.chat, clock=place.clock)
+        missions = Missions(desk, approvals=Approvals(place.connect(), clock=place.clock), jobs=jobs, make_runner=_no_runner)
+        self._closing += [missions.close, jobs.close]
+        return missions
 
 
 def _scope(place: Place, workspace: str | None) -> Scope:
@@ -114,6 +156,16 @@ def _lines(found: Hit | Citation) -> FoundLines:
         found.text,
         found.n if isinstance(found, Citation) else 0,
     )
+
+
+def _mission(mission: Mission) -> MissionInfo:
+    answer = None if mission.answer is None else _answer(mission.answer)
+    goal, reason = display(mission.goal), display(mission.reason)
+    return MissionInfo(mission.id, goal, mission.state, reason, mission.model, mission.entries, answer)
+
+
+def _no_runner() -> Runner:
+    raise Unavailable("Missions are worked on by the worker of the appliance.", remedy="`skellig up` starts it.")
 
 
 def _answer(answer: Answer) -> AskedAnswer:

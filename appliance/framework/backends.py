@@ -11,6 +11,7 @@ from appliance.framework.desk import SessionInfo, Setup
 from appliance.framework.events import AgentEvent
 from appliance.framework.flows import WorkflowOutcome
 from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, TurnCost
+from appliance.orchestrator.missions.model import MissionState
 
 Context = str | Mapping[str, Json] | None
 
@@ -58,6 +59,19 @@ class AskedAnswer:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MissionInfo:
+    """A mission as it stands. *reason* says why it is not done: of a failure, a pause, a wait."""
+
+    id: str
+    goal: str
+    state: MissionState
+    reason: str
+    model: str
+    entries: int
+    answer: AskedAnswer | None
+
+
 class Backend(Protocol):
     """An appliance. Every call raises what the appliance answers with, or `Unavailable` where it does not answer."""
 
@@ -101,6 +115,15 @@ class Backend(Protocol):
 
     async def ask(self, question: str, *, workspace: str | None, prose: bool) -> AskedAnswer:
         """Answer a question about code."""
+
+    async def start_mission(self, goal: str, *, workspace: str | None) -> MissionInfo:
+        """Put a mission on record and have it worked on."""
+
+    async def mission(self, mission_id: str) -> MissionInfo:
+        """Return the mission as it stands."""
+
+    async def cancel_mission(self, mission_id: str) -> MissionInfo:
+        """Stop it."""
 
     async def close(self) -> None:
         """Let go of everything."""

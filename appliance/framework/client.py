@@ -18,7 +18,7 @@ from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskRes
 from appliance.ids import new_id
 
 if TYPE_CHECKING:
-    from appliance.framework.backends import AskedAnswer, Backend, Context, Found
+    from appliance.framework.backends import AskedAnswer, Backend, Context, Found, MissionInfo
     from appliance.framework.desk import SessionInfo, Setup
     from appliance.framework.flows import WorkflowOutcome
     from appliance.framework.options import Config
@@ -155,6 +155,18 @@ class ApplianceClient:
     async def ask(self, question: str, *, workspace: str | None = None, prose: bool = True) -> "AskedAnswer":
         """Return the answer to *question*: evidence that was verified, and with *prose* the model's reading of it."""
         return await self._backend.ask(question, workspace=workspace, prose=prose)
+
+    async def start_mission(self, goal: str, *, workspace: str | None = None) -> "MissionInfo":
+        """Put a mission on record, which the appliance's worker works on, and return it."""
+        return await self._backend.start_mission(goal, workspace=workspace)
+
+    async def get_mission(self, mission_id: str) -> "MissionInfo":
+        """Return the mission as it stands, with its answer once it has one; raise `NotFound`."""
+        return await self._backend.mission(mission_id)
+
+    async def cancel_mission(self, mission_id: str) -> "MissionInfo":
+        """Stop the mission, at whatever it is; raise `NotFound`, or `Conflict` if it has ended."""
+        return await self._backend.cancel_mission(mission_id)
 
     async def close(self) -> None:
         """Let go of the appliance; sessions stay."""

@@ -12,6 +12,7 @@ from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
 from appliance.base.paths import DataPaths, display
 from appliance.codeintel.answer import Answerer
+from appliance.codeintel.needs import ChatModel
 from appliance.codeintel.offers import Graphing, Searching
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
@@ -77,6 +78,7 @@ class Place:
     settings: Settings
     paths: DataPaths
     clock: Clock
+    connect: Callable[[], sqlite3.Connection]
     index: CodeIndex
     answerer: Answering
     engine: str  # the kind that the chat model runs on, "auto" where it is not in the catalogue
@@ -85,6 +87,13 @@ class Place:
     specs: Mapping[str, ToolSpec]
     bench: Workbench
     owned: tuple[Callable[[], None], ...]
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The model that answers, None where none is set up."""
+        with suppress(EngineUnavailable):
+            return self.services.facade.provider_service.current()
+        return None
 
     @property
     def agents(self) -> Mapping[str, AgentDefinition]:
@@ -216,6 +225,7 @@ def assembled(parts: Opened) -> Place:
         settings=parts.settings,
         paths=paths,
         clock=parts.clock,
+        connect=parts.connect,
         index=parts.index,
         answerer=parts.answerer,
         engine=engine,

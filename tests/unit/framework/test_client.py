@@ -162,12 +162,26 @@ def test_code_is_found_and_asked_about(way: Way, house: AgentHouse) -> None:
     run(way, work)
 
 
+def test_a_mission_is_asked_for_seen_and_stopped(way: Way) -> None:
+    async def work(client: ApplianceClient) -> None:
+        asked = await client.start_mission("How does verify work?", workspace="shop")
+        assert (asked.goal, asked.state, asked.answer) == ("How does verify work?", "queued", None)
+        assert (await client.get_mission(asked.id)).id == asked.id
+        assert (await client.cancel_mission(asked.id)).state == "cancelled"
+        with pytest.raises(Conflict):
+            await client.cancel_mission(asked.id)
+
+    run(way, work)
+
+
 REFUSED: dict[str, tuple[Callable[[ApplianceClient], Awaitable[object]], type[ApplianceError]]] = {
     "a session that is not there": (lambda client: client.resume_session("ses_none"), NotFound),
     "a run that waits for nobody": (lambda client: client.resume("run_none", "approved"), NotFound),
     "messages of nobody": (lambda client: client.get_messages("ses_none"), NotFound),
     "metrics of nobody": (lambda client: client.get_session_metrics("ses_none"), NotFound),
     "a talk with nobody": (lambda client: client.chat("Hi", session_id="ses_none"), NotFound),
+    "a mission that is not there": (lambda client: client.get_mission("msn_none"), NotFound),
+    "a goal that says nothing": (lambda client: client.start_mission(" "), InvalidInput),
     "tools that are not there": (lambda client: client.create_session(tools=["telnet"]), InvalidInput),
     "a workspace that is not there": (lambda client: client.create_session(workspace="nowhere"), NotFound),
     "an argument that is not there": (lambda client: client.create_session(colour="red"), InvalidInput),
