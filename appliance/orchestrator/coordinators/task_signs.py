@@ -62,9 +62,9 @@ _OVERVIEW: Final[Signs] = {
     3: ("(parts|packages|modules) are", "how * (fit|work) together", "structure of"),
 }
 _EXPLAIN: Final[Signs] = {
+    6: ("explain", "walk me through"),
     4: (
-        "explain",
-        "walk me through",
+        "why (is|are|was|do|does) * (used|needed|done|written|called)",
         "understand",
         "i don'?t get",
         "what happens",
