@@ -1,6 +1,10 @@
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, InvalidInput, LimitExceeded
@@ -84,13 +88,32 @@ def test_whatever_does_not_fit_is_refused_with_the_argument_and_what_fits(given:
     assert len(str(refused.value)) < 1_500
 
 
+_KNOWN = Arguments(SCHEMA)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+_NAMED = st.dictionaries(
+    st.sampled_from(["query", "limit", "share", "all", "paths", "filters", "line", "x"]), _JSON, max_size=4
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sent=_JSON | _NAMED | _NAMED.map(json.dumps) | st.text(max_size=20))
+def test_whatever_is_sent_is_understood_or_refused_and_what_is_understood_fits(sent: object) -> None:
+    with suppress(InvalidInput, LimitExceeded):
+        checked = _KNOWN.checked(sent)
+        assert _KNOWN.checked(checked) == checked
+
+
 def test_arguments_without_end_are_refused_before_they_are_walked() -> None:
     deep: object = "x"
     for _ in range(100_000):
         deep = [deep]
-    for given in ({"query": deep}, {"query": "x" * 1_000_000}):
+    for sent in ({"query": deep}, {"query": "x" * 1_000_000}):
         with pytest.raises(LimitExceeded):
-            Arguments(SCHEMA).checked(given)
+            Arguments(SCHEMA).checked(sent)
 
 
 def test_a_refusal_shows_no_secret() -> None:
