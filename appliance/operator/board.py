@@ -31,6 +31,10 @@ class Board:
         """Register a junior that has no objectives."""
         return self.add(AgentHandle(spec=spec))
 
+    def forget(self, name: str) -> None:
+        """Take a junior off the board."""
+        del self._handles[name]
+
     def handle(self, name: str) -> AgentHandle:
         """Return the junior of exactly that name; raise `KeyError` if there is none."""
         if name not in self._handles:

@@ -27,6 +27,11 @@ class Keeping:
             slots = [slot for handle in self._board.handles() for slot in handle.slots]
             self._log.keep(persona=self._persona(coordinator), thread=thread.mark(), slots=slots)
 
+    def persona(self, coordinator: Coordinator) -> None:
+        """Write who takes part."""
+        if self._log is not None:
+            self._log.keep(persona=self._persona(coordinator))
+
     def turn(self, record: TurnRecord, coordinator: Coordinator, thread: Messages) -> None:
         """Write a turn as it is now, with the thread that it found or left."""
         if self._log is not None:

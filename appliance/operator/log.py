@@ -150,6 +150,8 @@ class TurnLog:
             slots = [self._whole(*row, what="an objective") for row in self._db.execute(query, (self.machine,))]
         specs = persona["agents"]
         agents = [{"spec": spec, "slots": [slot for slot in slots if slot["agent"] == spec["name"]]} for spec in specs]
+        if sum(len(agent["slots"]) for agent in agents) != len(slots):
+            raise self._damaged("an objective is of an agent that is not there")
         self._persona = encoded(persona)
         self._thread = tuple(messages)
         self._slots = {agent["spec"]["name"]: len(agent["slots"]) for agent in agents}

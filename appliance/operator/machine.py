@@ -8,6 +8,7 @@ from appliance.operator.board import Board
 from appliance.operator.conversation import Conversation
 from appliance.operator.desk import Desk
 from appliance.operator.encoding import encoded
+from appliance.operator.errors import OperatorError
 from appliance.operator.events import StreamingCallback
 from appliance.operator.keeping import Keeping
 from appliance.operator.limits import RunLimits
@@ -120,7 +121,13 @@ class StateMachine:
 
     def add_agent(self, spec: AgentSpec) -> AgentHandle:
         """Register a junior; raise `ValueError` for a name that is blank, ``"coordinator"``, or taken."""
-        return self._board.register(spec)
+        handle = self._board.register(spec)
+        try:
+            self._keeping.persona(self.coordinator)
+        except OperatorError:
+            self._board.forget(handle.name)
+            raise
+        return handle
 
     def agent(self, name: str) -> AgentHandle:
         """Return the junior of exactly that name; raise `KeyError` if there is none."""

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -144,6 +145,21 @@ def test_a_persona_that_changed_is_kept(path: Path, log: TurnLog) -> None:
         assert [handle.name for handle in brought.agents()] == ["scout", "second"]
 
 
+def test_an_agent_that_joins_later_is_kept_before_it_works(path: Path, log: TurnLog) -> None:
+    sm = machine(commissions, log=log)
+    sm.add_agent(junior("late", runner_id="scout"))
+    go(sm.commission("late", "o"))
+    with closing(TurnLog(path)) as again:
+        assert back(again).agent("late")[1].agent_message == "did: o"
+
+
+def test_an_agent_that_cannot_be_kept_does_not_join(log: TurnLog) -> None:
+    sm = machine(commissions, log=log)
+    with pytest.raises(SnapshotError, match=r"agents\[1\]\.metadata\.live"):
+        sm.add_agent(junior("late", metadata={"live": object()}))
+    assert sm.add_agent(junior("late")).name == "late"
+
+
 def test_a_log_has_one_writer(path: Path, log: TurnLog) -> None:
     first = machine(commissions, log=log)
     go(first.run("a"))
@@ -234,6 +250,16 @@ def test_what_is_not_as_it_was_written_is_said(path: Path, log: TurnLog, damage:
     change(path, "PRAGMA writable_schema=ON", "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '')")
     change(path, damage)
     with pytest.raises(LogDamaged, match=r"damaged \(.*\): restore it"):
+        read_all(path)
+
+
+def test_an_objective_whose_agent_is_gone_is_said(path: Path, log: TurnLog) -> None:
+    go(machine(commissions, log=log).run("q"))
+    log.close()
+    ((slot,),) = rows(path, "SELECT slot FROM slots")
+    slot = slot.replace("scout", "other")
+    change(path, f"UPDATE slots SET agent = 'other', slot = '{slot}', crc = {zlib.crc32(slot.encode())}")  # noqa: S608 - it is ours
+    with pytest.raises(LogDamaged, match="agent that is not there"):
         read_all(path)
 
 
