@@ -4,17 +4,19 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.base import sqlite
-from appliance.errors import Conflict, HostUnfit, StoreCorrupt
-from appliance.framework import Checkpoint, Checkpointer, SqliteCheckpointer
+from appliance.errors import Conflict, DiskFull, HostUnfit, StoreCorrupt
+from appliance.framework import END, Checkpoint, Checkpointer, SqliteCheckpointer, StateGraph
 from appliance.framework.checkpoint import FORMAT, Due
 from tests.support import killed_graph
 from tests.support.house import until
+from tests.support.state_graphs import Counted, begun, failed
 
 FIRST = Checkpoint(
     id="chk_1",
@@ -236,3 +238,26 @@ def test_of_two_processes_on_one_thread_one_runs_and_the_other_is_told(tmp_path:
     finally:
         child.kill()
         child.communicate()
+
+
+def test_a_full_disk_fails_the_step_and_the_thread_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    def grows(state: Counted) -> Mapping[str, object]:
+        return {"n": state["n"] + 1, "seen": [*state["seen"], "x" * 100_000]}
+
+    graph = StateGraph(Counted).add_node("grow", grows).set_entry_point("grow")
+    graph.add_conditional_edge("grow", lambda state: state["n"] < 5, {True: "grow", False: END})
+
+    async def run() -> None:
+        async with SqliteCheckpointer(tmp_path / "threads.db") as kept:
+            made = graph.compile(kept)
+            kept._db._conn.execute("PRAGMA max_page_count=100")
+            full = await made.invoke(begun(), thread_id="t")
+            failed(full, DiskFull, "threads.db")
+            assert 0 < full.state["n"] < 5
+            state = await made.get_state("t")
+            assert state is not None
+            assert (state.state["n"], state.next_nodes) == (full.state["n"], ("grow",))
+            kept._db._conn.execute("PRAGMA max_page_count=10000")
+            assert (await made.resume("t")).require()["n"] == 5
+
+    asyncio.run(run())
