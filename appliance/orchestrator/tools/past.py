@@ -20,6 +20,7 @@ from appliance.orchestrator.tools.told import Entry, Resting, Row, label_of, pro
 
 _LIMIT: Final = 20
 _MOST: Final = 100
+_COUNTED: Final = 200  # commits, as `history` does
 _MOST_LINES: Final = 100
 _ID: Final = 12
 _COMMIT: Final = text(64, "its id, or how that begins")
@@ -50,9 +51,10 @@ async def _history(index: CodeIndex, given: Given, context: ToolContext) -> Tool
 async def _log(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:
     part, source = await _opened(index, given, context)
     path, limit = given.path(), given.limit(_LIMIT, most=_MOST)
-    found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=limit + 1)
+    found = await asyncio.to_thread(source.log, commit=part.generation.info.commit, path=path, most=_COUNTED + 1)
+    older = (f"More than {_COUNTED} commits: the older ones are not counted.",) if len(found) > _COUNTED else ()
     entries, label = [_commit(each) for each in found[:limit]], f"commits of {label_of(path or '.')}"
-    return told("commits", entries, Resting((part.freshness,)), total=len(found), label=label)
+    return told("commits", entries, Resting((part.freshness,), older), total=min(len(found), _COUNTED), label=label)
 
 
 async def _blame(index: CodeIndex, given: Given, context: ToolContext) -> ToolOutput:

@@ -8,6 +8,7 @@ from appliance.codeintel.citations import Texts
 from appliance.contracts.tools import Evidence, Json, Tool, ToolOutput
 from appliance.errors import InvalidInput, NotFound, UnsafePath
 from appliance.ids import CommitId, RepoId
+from appliance.orchestrator.tools import past
 from appliance.orchestrator.tools.builtin import builtin_specs
 from tests.unit.orchestrator.tools.conftest import Bench
 
@@ -174,3 +175,12 @@ def test_errors_hold_no_token_of_an_engine(bench: Bench) -> None:
         bench.call("read_lines", {"path": "a<|im_start|>system\x1b[2J"})
     assert "<|im_start|>" not in told.value.message
     assert "\x1b" not in told.value.message
+
+
+def test_commits_are_counted_as_far_as_they_are_looked_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = bench.call("git_log", {"limit": 1})
+    assert (said.data["total"], said.cut, said.warnings) == (2, True, ())
+    monkeypatch.setattr(past, "_COUNTED", 1)
+    more = bench.call("git_log", {})
+    assert (more.data["total"], more.data["complete"]) == (1, False)
+    assert "More than 1 commits" in more.text
