@@ -108,29 +108,29 @@ Slow = Callable[[Counted], Awaitable[None] | None]
 @pytest.mark.parametrize("work", [hangs, waits])
 @pytest.mark.parametrize("own", [False, True])
 def test_a_node_that_takes_too_long_is_given_up(work: Slow, own: bool) -> None:  # noqa: FBT001 - a case
-    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("slow", work, timeout=0.02 if own else None)
+    graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("slow", work, timeout=0.3 if own else None)
     graph.set_entry_point("one").add_edge("one", "slow").set_finish_point("slow")
-    result = asyncio.run(graph.compile(node_timeout=30.0 if own else 0.02).invoke(begun()))
-    failed(result, DeadlineExceeded, "'slow'", "0.02 s")
+    result = asyncio.run(graph.compile(node_timeout=30.0 if own else 0.3).invoke(begun()))
+    failed(result, DeadlineExceeded, "'slow'", "0.3 s")
     assert result.state["n"] == 1
 
 
 def test_a_condition_that_takes_too_long_is_given_up() -> None:
     graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).set_entry_point("one")
     graph.add_conditional_edge("one", waits, ["one", END])
-    failed(asyncio.run(graph.compile(node_timeout=0.02).invoke(begun())), DeadlineExceeded, "condition behind 'one'")
+    failed(asyncio.run(graph.compile(node_timeout=0.3).invoke(begun())), DeadlineExceeded, "condition behind 'one'")
 
 
 def test_a_run_that_takes_too_long_ends_with_the_state_it_had() -> None:
     graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("slow", waits).set_entry_point("one")
-    result = asyncio.run(graph.add_edge("one", "slow").set_finish_point("slow").compile(timeout=0.05).invoke(begun()))
-    failed(result, DeadlineExceeded, "The run took longer than 0.05 s")
+    result = asyncio.run(graph.add_edge("one", "slow").set_finish_point("slow").compile(timeout=0.3).invoke(begun()))
+    failed(result, DeadlineExceeded, "The run took longer than 0.3 s")
     assert (result.state["n"], result.next_node) == (1, "slow")
 
 
 def test_a_cycle_of_plain_functions_lets_others_run_and_its_time_run_out() -> None:
     async def run() -> tuple[GraphResult[Counted], int]:
-        graph = cycle().compile(timeout=0.05, max_iterations=10**9, recursion_limit=10**9)
+        graph = cycle().compile(timeout=0.2, max_iterations=10**9, recursion_limit=10**9)
         task, others = asyncio.ensure_future(graph.invoke(begun())), 0
         while not task.done():
             others += 1
@@ -138,7 +138,7 @@ def test_a_cycle_of_plain_functions_lets_others_run_and_its_time_run_out() -> No
         return task.result(), others
 
     result, others = asyncio.run(run())
-    failed(result, DeadlineExceeded, "The run took longer than 0.05 s")
+    failed(result, DeadlineExceeded, "The run took longer than 0.2 s")
     assert others > result.steps / 2 > 0
 
 
