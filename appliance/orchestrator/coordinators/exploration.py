@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from appliance.base.clock import Clock, SystemClock
 from appliance.errors import CallerError
-from appliance.orchestrator.coordinators.tasks import names_in
+from appliance.orchestrator.coordinators.keywords import names_in
 from appliance.orchestrator.state import ContextSnapshot, CoordinatorResult, TransitionBatch
 
 _SURE_FROM: Final = 3  # files

@@ -120,6 +120,10 @@ def test_the_same_words_give_the_same_answer() -> None:
     }
 
 
+def test_without_examples_signs_alone_tell() -> None:
+    assert TaskAnalyzer(()).analyze("please review this patch").task_type == "review"
+
+
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "where is " * 50_000, "`" * 100_000, "a_b." * 100_000, "\0\ud800 ?"])
 def test_hostile_text_is_answered(text: str) -> None:
     assert len(ANALYZER.analyze(text, history=(text,)).keywords) <= 8
