@@ -21,6 +21,7 @@ from appliance.web.scopes import scope_of
 from appliance.web.wiring import Asked, Wired
 
 _POLL_S = 0.3
+_STILL_S = 1.0  # where nothing happens before a person says something
 
 Which = Annotated[str, PathParameter(max_length=100)]
 
@@ -159,7 +160,7 @@ async def _events(services: Services, which: MissionId, *, after: int) -> AsyncG
             yield sse.Event("mission", MissionOut.of(mission).model_dump_json())
             return
         if not entries:
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(_STILL_S if mission.state in {"paused", "waiting"} else _POLL_S)
 
 
 def _since(services: Services, which: MissionId, after: int) -> tuple[Mission, Sequence[Entry]]:
