@@ -48,10 +48,6 @@ class Shape:
     branchings: Mapping[str, tuple[Branching, ...]]
     leading_to: Mapping[str, frozenset[str]]  # for each node that several lead to: from where it can be reached
 
-    def behind(self, node: str) -> list[str]:
-        """Return every place to which *node* may lead, END among them."""
-        return _behind(node, self.edges, self.branchings)
-
     def waits_for(self, node: str, running: str) -> bool:
         """Return whether *node* is a join to which *running* can still lead."""
         return running != node and running in self.leading_to.get(node, ())

@@ -6,7 +6,7 @@ is a number, ``true``, ``false`` or ``null``, or it is text: ``on``, ``no`` and 
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -130,18 +130,6 @@ class _Reader:
             top[key] = value
         self.lines.setdefault(place, line)
         return place
-
-
-def scalars(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
-    """Give every value that is no mapping or list within *value*, with its place."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from scalars(each, (*place, key))
-    elif isinstance(value, list | tuple):
-        for index, each in enumerate(value):
-            yield from scalars(each, (*place, index))
-    else:
-        yield place, value
 
 
 def _plain(text: str, line: int) -> object:

@@ -61,8 +61,8 @@ def count(arguments: Mapping[str, Json]) -> Json:
 def test_the_documented_workflow_runs_each_of_its_ways(path: str, yes: bool, summary: str, last: str) -> None:  # noqa: FBT001 - a case
     script = documented(count_words=count)
     script.yes = yes
-    workflow = load_workflow(DOCS / "howto" / "review.yaml")
-    result = asyncio.run(WorkflowEngine(script.doors).execute(workflow, {"path": path}, run_id="r"))
+    engine = WorkflowEngine(script.doors)
+    result = asyncio.run(engine.execute_yaml(DOCS / "howto" / "review.yaml", {"path": path}, run_id="r"))
     state = result.require()
     assert (state["summary"], result.node_history[-1]) == (summary, last)
     assert (state["owner"], state["notes"]) == ("the tests" if "tests" in path else "the package", [f"looked at {path}"])
