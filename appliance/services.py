@@ -33,6 +33,7 @@ from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFou
 from appliance.framework.desk import AgentDesk
 from appliance.framework.place import CodeIndex, Opened, assembled, load_plugins
 from appliance.framework.plugins import PluginSet, PluginStatus
+from appliance.framework.tried import Remembering
 from appliance.ids import RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.engines.base import EngineHealth, Role
@@ -47,6 +48,7 @@ from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
+from appliance.orchestrator.runners.probe import probe
 from appliance.orchestrator.services.provider import EngineModels
 from appliance.tables import MIGRATIONS
 
@@ -197,7 +199,8 @@ def build(loaded: Loaded) -> Services:
     graphs, answerer = GraphReader(generations, searcher, clock), Answerer(generations, searcher, chat, clock)
     store, index = _store(settings, paths, catalog), CodeIndex(registry, generations, searcher, graphs)
     opened = Opened(settings, index, answerer, connect, clock, EngineModels(store, engines), metrics, plugins)
-    parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock)
+    trial = Remembering(paths.root, settings.chat.engine, probe)
+    parts = Parts(connect, registry, generations, searcher, chat, partial(_digest, catalog), clock, trial)
     return Services(
         settings=settings,
         origins=loaded.origins,

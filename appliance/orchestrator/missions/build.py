@@ -17,11 +17,12 @@ from appliance.ids import ProjectId
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.coordinators.tasks import TaskAnalyzer
 from appliance.orchestrator.missions.desk import Desk
-from appliance.orchestrator.missions.hands import Equipment, WorkingHands
+from appliance.orchestrator.missions.hands import Equipment, Trial, WorkingHands
 from appliance.orchestrator.missions.instruments import Index, instruments
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.runner import Runner
 from appliance.orchestrator.missions.working import MissionCode
+from appliance.orchestrator.runners.probe import probe_reading
 from appliance.orchestrator.services.audit import ToolAudit
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.tool import LocalToolService
@@ -34,7 +35,8 @@ Connect = Callable[[], sqlite3.Connection]
 class Parts:
     """What missions are made of: the index, the model that may be None, and *digest*, which tells that of a model by name.
 
-    *connect* opens the global database, once for each that writes there.
+    *connect* opens the global database, once for each that writes there. *trial* finds out what a model can do, before it
+    takes part in its first mission.
     """
 
     connect: Connect
@@ -44,6 +46,7 @@ class Parts:
     chat: ChatModel | None
     digest: Callable[[str], str]
     clock: Clock
+    trial: Trial = probe_reading
 
     @property
     def graphs(self) -> GraphReader:
@@ -88,6 +91,7 @@ def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[Safet
         approvals=approvals,
         tools=frozenset(spec.name for spec in known.specs if spec.effect == "read"),
         chat=parts.chat,
+        trial=parts.trial,
         digest=parts.digest,
         repos=lambda mission: _repos(mission, parts.registry),
     )

@@ -1,7 +1,7 @@
 """The hands of a mission: where its steps are really taken. A replay has none."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -18,11 +18,14 @@ from appliance.orchestrator.missions.journal import Outcome, failure
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.procedure import RECIPE
 from appliance.orchestrator.runners.completion import complete
-from appliance.orchestrator.runners.probe import Abilities, probe_reading
+from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.services.tool import ToolService
 
 _NOTHING: Final[Mapping[str, Json]] = {"text": "", "finish": "", "prompt_tokens": 0, "completion_tokens": 0}
 _BUDGET: Final = 100_000  # calls of tools: what a mission may use is counted by its own limits
+
+
+Trial = Callable[[ChatModel], Awaitable[Abilities]]
 
 
 class Hands(Protocol):
@@ -57,6 +60,7 @@ class Equipment:
     approvals: Approvals
     tools: frozenset[str]
     chat: ChatModel | None
+    trial: Trial
     digest: Callable[[str], str]
     repos: Callable[[Mission], tuple[str, ...]]
     abilities: dict[str, Abilities] = field(default_factory=dict)
@@ -148,7 +152,7 @@ class WorkingHands:
         model = chat.model
         if model not in self._with.abilities:
             try:
-                self._with.abilities[model] = await probe_reading(chat)
+                self._with.abilities[model] = await self._with.trial(chat)
             except ApplianceError as exc:
                 return Abilities(said=(f"The model could not be asked: {exc.message}",))
         return self._with.abilities[model]
