@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.e2e.site import Site, Watched, paint, watched
-from tests.e2e.test_console import QUESTION, SENTENCES
+from tests.e2e.test_console import QUESTION, SENTENCES, WORK_MS
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +39,7 @@ def missions(seen: Watched) -> None:
     if not seen.page.locator("#rows a.name").count():
         seen.page.get_by_label("Goal").fill(QUESTION)
         seen.page.get_by_role("button", name="Start").click()
-        expect(seen.page.locator("#answer")).to_be_visible()
+        expect(seen.page.locator("#answer")).to_be_visible(timeout=WORK_MS)
         seen.open("/missions")
     seen.page.locator("#rows a.name").first.click()
     expect(seen.page.locator("#e1 .code i").first).to_be_visible()
