@@ -84,7 +84,7 @@ class AgentDesk:
     async def create_session(self, setup: Setup) -> SessionInfo:
         """Begin a session; raise what `Agent.create` raises."""
         place, session_id = await self.place(), new_id("ses")
-        self._keep(session_id, Agent(await make(setup.wanted(session_id), place=place), owned=False))
+        await self._keep(session_id, Agent(await make(setup.wanted(session_id), place=place), owned=False))
         await asyncio.to_thread(Setups(place.services.sessions).enter, session_id, setup.model_dump(mode="json"))
         return await self.session(session_id)
 
@@ -133,8 +133,10 @@ class AgentDesk:
     ) -> WorkflowOutcome:
         """Run the workflow called *source*, or that it is as YAML, within what *setup* grants; raise as `run_workflow`."""
         made = await make(setup.wanted(None), place=await self.place())
-        workflow = workflow_of(source, made)
-        return await run_workflow(workflow, state, run_id=run_id, made=made, resume=resume)
+        try:
+            return await run_workflow(workflow_of(source, made), state, run_id=run_id, made=made, resume=resume)
+        finally:
+            await asyncio.to_thread(made.scratch.close)
 
     async def asked(self, run_id: str) -> Sequence[ApprovalRequest]:
         """Return what *run_id* asks people now."""
@@ -164,21 +166,24 @@ class AgentDesk:
 
     async def _agent(self, session_id: str) -> Agent:
         """Return the agent of a session, made again where it is not kept."""
-        if session_id in self._agents:
-            self._agents.move_to_end(session_id)
-            return self._agents[session_id]
         place = await self.place()
-        kept = await asyncio.to_thread(Setups(place.services.sessions).of, session_id)
-        session = await self.session(session_id)
-        setup = Setup.model_validate_json(json.dumps(kept)) if kept else Setup(workspace=session.project)
-        agent = Agent(await make(setup.wanted(session_id), place=place), owned=False)
-        return self._keep(session_id, agent)
+        async with self._making:  # one for each session, however many ask at once
+            if session_id in self._agents:
+                self._agents.move_to_end(session_id)
+                return self._agents[session_id]
+            session = await asyncio.to_thread(place.services.sessions.get_session, session_id)
+            kept = await asyncio.to_thread(Setups(place.services.sessions).of, session_id)
+            setup = Setup.model_validate_json(json.dumps(kept)) if kept else Setup(workspace=session.project)
+            made = await make(setup.wanted(session_id), place=place)
+        return await self._keep(session_id, Agent(made, owned=False))
 
-    def _keep(self, session_id: str, agent: Agent) -> Agent:
-        known = self._agents.setdefault(session_id, agent)
-        for old in [name for name, each in self._agents.items() if not each.busy][: max(0, len(self._agents) - MOST_AGENTS)]:
-            del self._agents[old]
-        return known
+    async def _keep(self, session_id: str, agent: Agent) -> Agent:
+        """Keep *agent*, and let go of those that were longest without a word, but for those at work."""
+        self._agents[session_id] = agent
+        idle = [name for name, each in self._agents.items() if not each.busy and name != session_id]
+        for name in idle[: max(0, len(self._agents) - MOST_AGENTS)]:
+            await self._agents.pop(name).close()
+        return agent
 
 
 def setup_of(given: Mapping[str, object]) -> Setup:

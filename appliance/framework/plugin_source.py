@@ -56,6 +56,8 @@ def _imports(file: Path) -> Iterator[tuple[int, str]]:
     """Give line and name of every absolute import in *file*."""
     try:
         tree = ast.parse(file.read_bytes())
+    except OSError as exc:
+        raise InvalidInput(f"{file.name} cannot be read: {exc.strerror}.") from exc
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise InvalidInput(f"{file.name} is not Python: {type(exc).__name__}.") from exc
     for node in ast.walk(tree):

@@ -5,7 +5,7 @@ A plugin is code of somebody else's in this process, so none is imported before 
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Final, Literal
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from appliance import __version__
+from appliance.base import log
 from appliance.base.paths import display
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.plugin import ENTRY_POINTS, Manifest, Plugin
@@ -28,7 +29,8 @@ from appliance.framework.plugin_source import check_imports
 PluginState = Literal["loaded", "failed", "off"]
 LOAD_S: Final = 5.0  # for import and registration together
 
-_SHOWN: Final = 300  # characters of what a plugin raised
+_SHOWN: Final = 300  # characters of what a plugin says of itself, or raised
+_log = log.get("plugins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,12 @@ class PluginLoader:
     def _found(self) -> dict[str, list[Found]]:
         """Return the entry points by their names. One distribution that is found twice counts where Python would find it."""
         found: dict[str, list[Found]] = {}
-        seen: set[str] = set()
-        for distribution in _distributions(self._path()):
-            name = distribution.metadata["Name"] or ""
-            if name in seen:
-                continue
-            seen.add(name)
-            for point in distribution.entry_points.select(group=ENTRY_POINTS):
-                found.setdefault(point.name, []).append(Found(point, name, distribution.version))
+        seen: set[tuple[str, str]] = set()
+        for distribution in distributions(path=self._path()):
+            for one in _points(distribution):
+                if (one.distribution, one.point.name) not in seen:
+                    seen.add((one.distribution, one.point.name))
+                    found.setdefault(one.point.name, []).append(one)
         return found
 
     def _path(self) -> list[str]:
@@ -134,6 +134,8 @@ class PluginLoader:
             manifest, added = self._registered(one, before)
         except ApplianceError as exc:
             return _failed(status, exc.message, exc.remedy)
+        except Exception as exc:  # noqa: BLE001 - the outermost loop of a plugin: it stops nothing else
+            return _failed(status, f"It cannot be loaded: {type(exc).__name__} {display(str(exc))[:_SHOWN]}.", "")
         before.tools |= {name: self._confined(tool, one.point) for name, tool in added.tools.items()}
         before.agents |= added.agents
         before.workflows |= added.workflows
@@ -142,9 +144,9 @@ class PluginLoader:
             name,
             "loaded",
             distribution=one.distribution,
-            version=manifest.version,
+            version=display(manifest.version)[:_SHOWN],
             requires=manifest.requires,
-            description=manifest.description,
+            description=display(manifest.description)[:_SHOWN],
             permissions=tuple(manifest.permissions),
             tools=tuple(added.tools),
             agents=tuple(added.agents),
@@ -243,8 +245,15 @@ class _Attempt:
         )
 
 
-def _distributions(path: list[str]) -> Iterable[Distribution]:
-    return distributions(path=path)
+def _points(distribution: Distribution) -> list[Found]:
+    """Return the plugins of *distribution*; none where what describes it cannot be read."""
+    try:
+        name, version = distribution.metadata["Name"] or "", distribution.version or ""
+        points = distribution.entry_points.select(group=ENTRY_POINTS)
+        return [Found(point, display(name), display(version)) for point in points]
+    except Exception as exc:  # noqa: BLE001 - anybody may have written it, and anything may be wrong with it
+        _log.warning("plugin.unreadable", error=type(exc).__name__)
+        return []
 
 
 def _only(name: str, found: Sequence[Found]) -> Found:

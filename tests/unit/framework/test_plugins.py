@@ -148,6 +148,27 @@ def test_a_plugin_that_is_enabled_and_not_there_is_shown(tmp_path: Path) -> None
     assert "not installed" in status(load(tmp_path, "ghost"), "ghost").reason
 
 
+@pytest.mark.parametrize(
+    ("metadata", "points"),
+    [
+        (b"", b"[skellig.plugins]\nodd = no module at all:::\n"),
+        (b"\xff\xfe\x00", b"[skellig.plugins]\nodd = x:y\n"),
+        (b"Name: odd\nVersion: 1\n", b"\xff\xfe[skellig.plugins"),
+        (b"Name: odd\nVersion: 1\n", b"[skellig.plugins]\nodd = \x00:plugin\n"),
+        (b"Name: odd\nVersion: 1\n", b"[skellig.plugins]\nodd = appliance.config:load\n"),
+        (b"Name: odd\nVersion: 1\n", b"[skellig.plugins]\nodd = os:path\n"),
+    ],
+)
+def test_a_distribution_that_is_described_badly_stops_nothing(tmp_path: Path, metadata: bytes, points: bytes) -> None:
+    described = install_example(tmp_path) / "odd-1.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_bytes(metadata)
+    (described / "entry_points.txt").write_bytes(points)
+    found = load(tmp_path, "odd", "glossary")
+    assert (status(found, "odd").state, status(found, "glossary").state) == ("failed", "loaded")
+    assert status(found, "odd").reason
+
+
 def test_two_distributions_with_one_plugin_are_told_apart_by_nobody(tmp_path: Path) -> None:
     install(tmp_path, "twin", "plugin = Plugin()", module="twin_one")
     install(tmp_path, "twin", "plugin = Plugin()", module="twin_two")
