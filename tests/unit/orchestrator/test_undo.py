@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.base import durable
 from appliance.errors import Conflict, LimitExceeded, NotFound, UnsafePath
 from appliance.orchestrator import held_files, undo
 from appliance.orchestrator.undo import MOST_BYTES, UndoHistory
@@ -263,3 +264,20 @@ def test_a_worktree_that_is_gone_is_forgotten(tree: Path, history: UndoHistory, 
     assert history.groups(tree) == []
     with pytest.raises(NotFound):
         history.undo(tree)
+
+
+def test_a_folder_that_turns_into_a_link_meanwhile_leads_nowhere(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command, or a plugin's tool, may still be at work in the worktree."""
+    outside = tree.parent / "outside"
+    outside.mkdir()
+    real = durable.write_file
+
+    def swapped(path: Path, data: bytes, *, mode: int) -> None:
+        (tree / "sub").rename(tree / "moved")
+        (tree / "sub").symlink_to(outside)
+        real(path, data, mode=mode)
+
+    monkeypatch.setattr(durable, "write_file", swapped)
+    held_files.write_state(tree, "sub/x", held_files.FileState(b"x", 0o644))
+    assert list(outside.iterdir()) == []
+    assert (tree / "moved" / "x").read_bytes() == b"x"
