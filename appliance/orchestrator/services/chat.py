@@ -18,9 +18,8 @@ from appliance.errors import Conflict, ContentError, EngineUnavailable, InvalidI
 from appliance.orchestrator.approvals import Approval
 from appliance.orchestrator.calls import canonical, storable
 from appliance.orchestrator.fence import RULE
-from appliance.orchestrator.runners import native
-from appliance.orchestrator.runners.completion import Completion, parsed
-from appliance.orchestrator.runners.envelope import Choice, chosen, envelope
+from appliance.orchestrator.runners.completion import Completion
+from appliance.orchestrator.runners.envelope import Choice
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.runners.prompts import Taken, closing, preamble
 from appliance.orchestrator.services.context import ContextService
@@ -28,7 +27,7 @@ from appliance.orchestrator.services.conversation import ConversationMessage, To
 from appliance.orchestrator.services.provider import TIMEOUT_S, ProviderService
 from appliance.orchestrator.services.recovery import RecoveryService, Step
 from appliance.orchestrator.services.session import SessionService
-from appliance.orchestrator.services.telling import choosing, useful, worth_telling
+from appliance.orchestrator.services.telling import choosing, read_choice, useful, worth_telling
 from appliance.orchestrator.services.tool import ToolOutcome, ToolService
 from appliance.orchestrator.state.hosts import HostLock
 
@@ -262,7 +261,7 @@ class LocalChatService:
                 request = replace(request, temperature=0.4, seed=attempt)
             completion = await self._completed(request, turn)
             try:
-                return chosen(parsed(completion, envelope(specs))) if abilities.envelope else native.call(completion.text)
+                return read_choice(completion, specs, abilities=abilities)
             except ContentError as exc:
                 fault = self.recovery_service.classify_error(exc)
                 if self.recovery_service.select_recovery_action(fault, attempt=attempt).action != "ask_again":

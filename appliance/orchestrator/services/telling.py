@@ -1,11 +1,15 @@
-"""What a model is told in a turn of chat: what is worth it of the conversation, and of the steps taken."""
+"""What a model is told in a turn of chat, and how its choice is read."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import ToolSpec
+from appliance.errors import InvalidInput, LimitExceeded, MalformedContent
+from appliance.orchestrator.calls import canonical
 from appliance.orchestrator.runners import native
+from appliance.orchestrator.runners.completion import Completion, parsed
+from appliance.orchestrator.runners.envelope import Choice, chosen, envelope
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.runners.prompts import Taken, decision
 from appliance.orchestrator.services.conversation import ConversationMessage
@@ -41,3 +45,14 @@ def choosing(
     request = decision(task, specs, taken)
     offering = replace(request.messages[0], content=f"{system}\n{native.instructions(specs)}".lstrip())
     return replace(request, messages=(offering, *request.messages[1:]), schema=None)
+
+
+def read_choice(completion: Completion, specs: Sequence[ToolSpec], *, abilities: Abilities) -> Choice | None:
+    """Return the choice that *completion* is, None where it makes none; raise `MalformedContent` for what cannot be read."""
+    choice = chosen(parsed(completion, envelope(specs))) if abilities.envelope else native.call(completion.text)
+    if choice is not None:
+        try:
+            canonical(choice.arguments)
+        except (InvalidInput, LimitExceeded) as exc:
+            raise MalformedContent(f"The model's arguments cannot be read: {exc.message}") from exc
+    return choice

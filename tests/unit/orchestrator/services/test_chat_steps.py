@@ -128,6 +128,22 @@ def test_a_model_that_keeps_to_no_form_is_asked_twice_and_then_answers(path: Pat
     assert not tool.calls
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '<tool_call>{"name": "search", "arguments": {"query": NaN}}</tool_call>',
+        '<tool_call>{"name": "search", "arguments": {"query": ' + "[" * 60 + "]" * 60 + "}}</tool_call>",
+        '<tool_call>{"name": 7}</tool_call>',
+    ],
+)
+def test_a_call_in_the_models_own_form_that_cannot_be_read_ends_the_steps_and_not_the_turn(path: Path, said: str) -> None:
+    model = ScriptedModel(lambda request: said if "<tools>" in request.messages[0].content else "It is main.")
+    with staged(path, model, ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
+        reply = stage.say("Where?", given=grants("search"))
+    assert (reply.content, reply.outcomes) == ("It is main.", ())
+    assert any("could not be read" in warning for warning in reply.warnings)
+
+
 def test_a_model_that_cannot_choose_is_not_asked_to_and_the_answer_says_so(path: Path) -> None:
     with staged(path, ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH), sees=Abilities()) as stage:
         reply = stage.say("Where?", given=grants("search"))
