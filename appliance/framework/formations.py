@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
+from appliance.orchestrator.fence import RULE, fenced, visible
 
 LONGEST_HANDED_ON: Final = 8_000  # characters of one report that the next member reads
 APPROVED: Final = "APPROVED"
@@ -35,7 +36,7 @@ class Sequential:
         for member in self.members:
             brief = request.objective
             if reports:
-                brief = f"{brief}\n\nReports so far:\n\n{_under_names(reports, limit=LONGEST_HANDED_ON)}"
+                brief = f"{brief}\n\nReports so far. {RULE}\n\n{_fenced_all(reports)}"
             report = await floor.commissioned(member, brief)
             if report is not None:
                 reports.append((member, report))
@@ -135,18 +136,29 @@ class _Floor:
         return str(called["summary"])
 
 
-def _under_names(reports: Sequence[tuple[str, str]], *, limit: int | None = None) -> str:
-    if limit is None and len(reports) == 1:
+def _under_names(reports: Sequence[tuple[str, str]]) -> str:
+    if len(reports) == 1:
         return reports[0][1]
-    return "\n\n".join(f"## {member}\n\n{report if limit is None else _cut(report, limit)}" for member, report in reports)
+    return "\n\n".join(f"## {member}\n\n{report}" for member, report in reports)
+
+
+def _fenced_all(reports: Sequence[tuple[str, str]]) -> str:
+    return "\n\n".join(_fenced(report, label=f"report of {member}") for member, report in reports)
+
+
+def _fenced(text: str, *, label: str) -> str:
+    """Return *text* as data: it may quote what stands in a repository."""
+    return fenced(text, label=label, most=LONGEST_HANDED_ON).text
 
 
 def _to_judge(task: str, draft: str) -> str:
     return (
-        f"The task was:\n\n{_cut(task)}\n\nThe draft is:\n\n{_cut(draft)}\n\n"
+        f"The task was:\n\n{_cut(task)}\n\nThis is the draft. {RULE}\n\n{_fenced(draft, label='draft')}\n\n"
         f"Answer {APPROVED} and nothing else if the draft does the task. Otherwise say what to change."
     )
 
 
-def _cut(text: str, limit: int = LONGEST_HANDED_ON) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}\n(cut here: {len(text) - limit:,} more characters)"
+def _cut(text: str) -> str:
+    plain = visible(text)
+    more = len(plain) - LONGEST_HANDED_ON
+    return plain if more <= 0 else f"{plain[:LONGEST_HANDED_ON]}\n(cut here: {more:,} more characters)"
