@@ -133,6 +133,8 @@ def test_what_bash_would_run_is_seen_however_it_is_hidden(text: str, tmp_path: P
 
 
 def test_what_shells_read_differently_is_refused() -> None:
+    """To bash ``&>`` is a redirect, to sh it ends a command; in a default bash minds a single quote that sh does not."""
+    assert verdict_on("shell", {"command": "ls &> f rm x"}) == "confirm"
     assert verdict_on("shell", {"command": """echo "${x:-'}" ; rm x #'}\""""}) == "block"
 
 

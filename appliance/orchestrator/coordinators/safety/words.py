@@ -1,4 +1,4 @@
-"""A shell's text taken apart into simple commands, as POSIX shells and bash read it, without running anything.
+"""A shell's text taken apart into simple commands, as bash and POSIX shells read it, without running anything.
 
 `shlex` knows quotes alone; what a command hides in substitutions, pipes and here-documents must be seen too. What could be
 read in two ways is refused.
@@ -132,6 +132,8 @@ class _Reader:
         if sign in _REDIRECTS:
             if words and words[-1].text.isdigit() and text[self.at - 1].isdigit():
                 words.pop()  # the number of what is redirected
+            if sign.startswith("&"):  # to bash a redirect; to sh the end of a command, and a redirect of the next one
+                self._end(piped=False)
             self._pending = sign
         elif sign == "(" and words and _EMPTY.match(text, self.at + 1):
             self._script.functions = True
