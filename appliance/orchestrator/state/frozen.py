@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
@@ -57,6 +58,8 @@ def thaw(value: object) -> object:
 
 def to_json(value: object, *, what: str) -> object:
     """Return *value* in the types that JSON has; raise `ValueError`, which names *what*, where it has none for it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{what} is {value}: JSON has no such number.")
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):

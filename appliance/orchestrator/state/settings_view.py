@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Final
 
 from appliance.orchestrator.state.frozen import freeze
@@ -57,6 +58,8 @@ class SettingsView(Mapping[str, object]):
 def view_of(settings: object) -> object:
     """Return *settings* as a `SettingsView` where they have named values, and else frozen; None stays None.
 
+    Paths are shown as text, members of enumerations as their values, so that what is shown can be written as JSON.
+
     Raise `ValueError` for what cannot be copied or is nested too deep.
     """
     return _viewed(settings, depth=0)
@@ -65,17 +68,11 @@ def view_of(settings: object) -> object:
 def _viewed(value: object, *, depth: int) -> object:
     if depth > _DEEPEST:
         raise ValueError(f"Settings are nested deeper than {_DEEPEST}.")
-    if isinstance(value, SettingsView | enum.Enum):
-        return value
-    if callable(getattr(value, "get_secret_value", None)):
-        return REDACTED
-    if isinstance(value, str):
-        return REDACTED if _SECRET_TEXT.search(value) else value
     if isinstance(value, list | tuple):
         return tuple(_viewed(inner, depth=depth + 1) for inner in value)
-    named = _named(value)
+    named = None if isinstance(value, SettingsView) else _named(value)
     if named is None:
-        return freeze(value)
+        return _plain(value)
     return SettingsView(
         {
             str(key): REDACTED if inner and _is_secret(str(key)) else _viewed(inner, depth=depth + 1)
@@ -84,8 +81,18 @@ def _viewed(value: object, *, depth: int) -> object:
     )
 
 
+def _plain(value: object) -> object:
+    """Return a value that has no named values of its own, as it is shown."""
+    shown = value.value if isinstance(value, enum.Enum) else str(value) if isinstance(value, PurePath) else value
+    if callable(getattr(shown, "get_secret_value", None)) or (isinstance(shown, str) and _SECRET_TEXT.search(shown)):
+        return REDACTED
+    return shown if isinstance(shown, SettingsView) else freeze(shown)
+
+
 def _named(value: object) -> Mapping[str, object] | None:
-    """Return the named values of a mapping, a dataclass, a model or another object with attributes."""
+    """Return the named values of a mapping, a dataclass, a model or another object with attributes; of others None."""
+    if isinstance(value, enum.Enum) or callable(getattr(value, "get_secret_value", None)):
+        return None
     if isinstance(value, Mapping):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

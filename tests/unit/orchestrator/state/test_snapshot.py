@@ -172,6 +172,8 @@ def test_a_snapshot_may_be_copied_replaced_and_written() -> None:
 def test_what_json_cannot_say_is_named() -> None:
     with pytest.raises(ValueError, match=r"messages\[0\]"):
         snapshot(messages=[Message("user", "hi")]).to_dict()
+    with pytest.raises(ValueError, match=r"conversation_state\.k is nan"):
+        snapshot(conversation_state={"k": float("nan")}).to_dict()
     with pytest.raises(ValueError, match="no snapshot"):
         ContextSnapshot.from_dict({"messages": []})
 
@@ -267,6 +269,8 @@ def test_the_real_settings_can_be_shown() -> None:
     shown = snapshot(settings=Settings()).settings
     assert isinstance(shown, SettingsView)
     assert shown["web"]["port"] == Settings().web.port  # type: ignore[index] # a view
+    whole = snapshot(settings=Settings())
+    assert ContextSnapshot.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
 
 
 def test_a_thousand_messages_are_snapshotted_in_five_milliseconds() -> None:
