@@ -79,6 +79,7 @@ class Conversation:
         self._waiting = waiting
         self._session = session
         self._beginning = asyncio.Lock()
+        self._order = asyncio.Lock()  # what a turn cost is written behind it, and before the next one begins
 
     @property
     def session_id(self) -> str | None:
@@ -98,14 +99,14 @@ class Conversation:
         """Return what comes of *text*; raise `InvalidInput` where it says nothing."""
         run_id = new_id("run")
         session = await self._begun(text)
-        return await self._waiting.result(_Run(self._made.turns.take(session, text, run_id=run_id)), run_id)
+        return await self._waiting.result(_Run(self._turn(session, text, run_id)), run_id)
 
     async def stream(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Give the events of the turn with *text*; raise `InvalidInput` where it says nothing."""
         session = await self._begun(text)
         self._waiting.working += 1
         try:
-            async with aclosing(self._made.turns.take(session, text, run_id=new_id("run"))) as events:
+            async with aclosing(self._turn(session, text, new_id("run"))) as events:
                 async for event in events:
                     yield event
         finally:
@@ -120,6 +121,11 @@ class Conversation:
         await asyncio.to_thread(approvals.decide, approval, decision, by=by, note=note)
         run.gathered.approval = None
         return await self._waiting.result(run, run_id)
+
+    async def _turn(self, session: str, text: str, run_id: str) -> AsyncGenerator[AgentEvent, None]:
+        async with self._order, aclosing(self._made.turns.take(session, text, run_id=run_id)) as events:
+            async for event in events:
+                yield event
 
     async def _begun(self, text: str) -> str:
         self._waiting.require_open()

@@ -360,7 +360,7 @@ def test_the_names_of_the_framework_load_nothing_that_they_do_not_need() -> None
 
 
 def test_steps_that_lead_nowhere_pause_the_turn_and_the_next_message_goes_on(house: AgentHouse) -> None:
-    house.follow(*[("search_code", {"query": "verify"})] * 9)
+    house.follow(*[("read_lines", {"path": "no/such"})] * 9)
 
     async def work() -> None:
         async with agent(house) as made:
@@ -413,3 +413,41 @@ def test_a_coordinator_on_the_agent_s_model_commissions_the_members(house: Agent
             assert [report.member for report in result.reports] == ["looks"]
 
     asyncio.run(work())
+
+
+def test_two_turns_at_once_follow_each_other_and_number_their_own_events(house: AgentHouse) -> None:
+    house.follow(answer=lambda request: f"re: {request.messages[-1].content}")
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            first, second = await asyncio.gather(heard(made, "A"), heard(made, "B"))
+            for events in (first, second):
+                assert [event.sequence_id for event in events] == list(range(1, len(events) + 1))
+            said = [message.content for message in made.history if message.role != "system"]
+            assert sorted([said[:2], said[2:]]) == [["A", "re: A"], ["B", "re: B"]]
+
+    asyncio.run(work())
+
+
+def test_a_run_that_is_cancelled_leaves_the_conversation_as_it_was(house: AgentHouse) -> None:
+    house.follow(answer="word " * 200)
+    house.engine.pace = 50
+
+    async def work() -> None:
+        async with agent(house, tools=[]) as made:
+            before, asked = house.engine.cancelled, len(house.engine.requests)
+            running = asyncio.create_task(made.run("A"))
+            while len(house.engine.requests) == asked:  # noqa: ASYNC110 - of another thread, which tells nobody here
+                await asyncio.sleep(0.01)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            while house.engine.cancelled == before:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+            assert made.history == ()
+            assert not made.busy
+
+    try:
+        asyncio.run(asyncio.wait_for(work(), 30))
+    finally:
+        house.engine.pace = None
