@@ -63,6 +63,8 @@ class TransitionApplier:
     async def _apply(
         self, transitions: Sequence[StateTransition], *, expected: ContextSnapshot | None
     ) -> list[tuple[TransitionType, object]]:
+        if not isinstance(expected, ContextSnapshot | None):
+            raise ValueError(f"What is expected is a ContextSnapshot, not a {type(expected).__name__}.")
         steps = list(_steps(transitions))
         self._refuse_unfit(steps)
         async with self._record.lock.held():

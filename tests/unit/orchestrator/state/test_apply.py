@@ -133,6 +133,8 @@ def test_what_is_no_batch_of_transitions_is_refused_before_anything_happens() ->
             apply_batch(host, wrong)  # type: ignore[arg-type] # on purpose
     with pytest.raises(ValueError, match="transition"):
         apply(host, "x")  # type: ignore[arg-type] # on purpose
+    with pytest.raises(ValueError, match="ContextSnapshot"):
+        apply_batch(host, TransitionBatch().execute_tool("ls"), expected={})  # type: ignore[arg-type] # on purpose
     assert host.calls == []
 
 
