@@ -22,12 +22,14 @@ from typing import Final
 
 from appliance.base.sqlite import connect
 from appliance.codeintel.results import Answer, Scope
+from appliance.framework.tried import Remembering
 from appliance.inference.catalog import Catalog
 from appliance.inference.client import EngineClient
 from appliance.inference.engines.base import EngineInfo
 from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.model import Entry, Mission, Replay
+from appliance.orchestrator.runners.probe import probe
 from appliance.tables import MIGRATIONS
 from tests.benchmarks.answers import _CHAT, _ROOT, _engine, _snapshot
 from tests.benchmarks.report import Figure, show
@@ -153,6 +155,7 @@ def _worked(folder: Path, mission: str) -> None:
         chat=_client(folder),
         digest=lambda name: " ".join(file.sha256 for file in Catalog.load().get(name).file),
         clock=indexed.clock,
+        trial=Remembering(folder, "llama_server", probe),
     )
     runner = runner_of(parts)
     asyncio.run(runner.run(_desk(folder, indexed).get(mission).id, stopping=Going()))  # type: ignore[arg-type]
