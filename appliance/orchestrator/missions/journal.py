@@ -7,7 +7,8 @@ goes on where its record ends, and a replay is the same code over the record alo
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from appliance.contracts.tools import Effect, Json
@@ -137,7 +138,8 @@ class Journal:
             raise self._halt(RecordEnds("The record ends here."))
         outcome, _ = await self._guarded(self._tail, look)
         if not outcome.get("decision"):
-            self._tail.stand(waits)
+            with self._writing():
+                self._tail.stand(waits)
             raise self._halt(Waiting(waits.reason))
         return self._step("approval", "", fitted(outcome), Standing("running")).data
 
@@ -172,11 +174,20 @@ class Journal:
         outcome, seconds = await self._guarded(self._tail, do)
         return self._step(kind, agent, fitted({**outcome, "seconds": round(seconds, 3)}), None).data
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except ApplianceError as exc:
+            raise self._halt(Broken(str(exc))) from exc
+
     async def _guarded(self, tail: Tail, do: Do) -> tuple[Outcome, float]:
         try:
             return await tail.guarded(do)
         except Halt as exc:
             raise self._halt(exc) from None
+        except ApplianceError as exc:  # whether it is to stop could not be asked
+            raise self._halt(Broken(str(exc))) from exc
         except asyncio.CancelledError:
             self._halt(Stopped(""))
             raise
@@ -211,10 +222,8 @@ class Journal:
         elif self._tail is None:
             raise self._halt(RecordEnds("The record ends here."))
         else:
-            try:
+            with self._writing():
                 entry = self._tail.append(self.last, Step(kind, agent, data), usage=self.meter.total, standing=standing)
-            except ApplianceError as exc:
-                raise self._halt(Broken(str(exc))) from exc
         self.meter.feed(entry)
         self.last = entry
         if kind == "resumed" and (said := str(data.get("instruction") or "")):

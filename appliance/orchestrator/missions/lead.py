@@ -38,13 +38,14 @@ class Lead:
         """Have the goal worked on until nothing is left to do; the findings stand in the case."""
         del streaming_callback
         self._tools = {tool.__name__: tool for tool in request.metadata["tools"]}
-        instructions = self._case.journal.instructions
-        wanted, told = [request.objective], 0
-        while wanted:
-            for goal in wanted:
+        said = self._case.journal.instructions  # by people, when they let the mission go on
+        goals, heard = [request.objective], 0
+        while goals:
+            for goal in goals:
                 await self._work(goal)
-            await self._commission(Task("reviewer", "Hold what was found against the lines that it rests on."))
-            wanted, told = instructions[told:], len(instructions)  # what a person said while it was paused
+            if len(said) == heard:
+                await self._commission(Task("reviewer", "Hold what was found against the lines that it rests on."))
+            goals, heard = said[heard:], len(said)
         return AgentResult(content=f"{len(self._case.findings)} findings.")
 
     async def _work(self, goal: str) -> None:

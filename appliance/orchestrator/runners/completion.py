@@ -1,6 +1,7 @@
 """One completion, whole: under its schema or not at all."""
 
 import json
+import math
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
@@ -57,7 +58,7 @@ async def complete(chat: ChatModel, request: ChatRequest) -> Completion:
     try:
         async for delta in stream:
             if delta.top and len(marks) < _MARKS and _begins_value(text, delta.text):
-                marks.append(Mark(len(text), delta.text, delta.top))
+                marks.append(Mark(len(text), delta.text, tuple(each for each in delta.top if math.isfinite(each.logprob))))
             text += delta.text
             finish = delta.finish or finish
             if delta.finish:

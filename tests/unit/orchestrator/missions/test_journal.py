@@ -99,6 +99,23 @@ def test_a_mission_goes_on_from_its_record(office: Office) -> None:
     stays_the_same(office, mission)
 
 
+def test_a_store_that_cannot_be_asked_whether_to_stop_breaks_no_junior(office: Office) -> None:
+    """Else the junior would fail on record for what no replay can see."""
+    mission, looked = office.ask(), [0]
+
+    def busy(which: str) -> str:
+        looked[0] += 1
+        if looked[0] == 4:
+            raise StoreBusy("The database is locked.", mission=which)
+        return ""
+
+    office.runner._records.cancel_asked_by = busy  # type: ignore[method-assign, assignment]
+    with pytest.raises(StoreBusy):
+        run(office, mission)
+    assert run(office, mission).state == "done"
+    stays_the_same(office, mission)
+
+
 def test_a_call_that_writes_is_not_made_twice(office: Office) -> None:
     """Whether it was done before the process died, nobody knows."""
     office.procedure.effect = "write"
