@@ -183,6 +183,16 @@ def test_arguments_that_are_put_together_elsewhere_are_refused_for_what_they_wou
         ("write_file", {"path": "src/a.py", "content": "rm -rf / # a text, no command"}, "allow"),
         ("write_file", {"path": "/etc/motd", "content": ""}, "block"),
         ("write_file", {"path": "../other/a.py", "content": ""}, "block"),
+        ("write_file", {"path": "src/a.py", "content": "x" * 200_000}, "allow"),
+        ("write_file", {"path": "src/a.py", "file_text": "see ../x and /etc/passwd"}, "allow"),
+        ("read_file", {"path": ".env"}, "confirm"),
+        ("read_file", {"path": ".env.production"}, "confirm"),
+        ("read_file", {"path": ".env.example"}, "allow"),
+        ("read_file", {"path": "config/secrets.yaml"}, "confirm"),
+        ("read_file", {"path": "src/secrets.py"}, "allow"),
+        ("read_file", {"path": ".docker/nginx.conf"}, "allow"),
+        ("read_file", {"path": ".docker/config.json"}, "block"),
+        ("read_file", {"path": "src/gcloud/client.py"}, "allow"),
         ("edit", {"path": ".git/hooks/pre-commit", "new_text": "x"}, "block"),
         ("edit", {"path": "/ws/a.py", "old_text": "a", "new_text": "b"}, "allow"),
         ("delete_file", {"path": "a.py"}, "confirm"),
@@ -213,6 +223,15 @@ def test_without_a_workspace_absolute_paths_are_outside() -> None:
     unplaced = SafetyStatePassedCoordinator()
     assert written(check("write_file", {"path": "/ws/a.py"}, coordinator=unplaced))["action"] == "block"
     assert written(check("write_file", {"path": "a.py"}, coordinator=unplaced))["action"] == "allow"
+
+
+def test_where_the_workspace_is_makes_nothing_in_it_a_secret() -> None:
+    at_home = SafetyStatePassedCoordinator(workspace=Path("/root/.ssh-tools/ws"))
+    found = {
+        path: written(check("read_file", {"path": path}, coordinator=at_home))["action"]
+        for path in ("/root/.ssh-tools/ws/a.py", "/root/.ssh-tools/ws/id_rsa", "/root/a.py")
+    }
+    assert list(found.values()) == ["allow", "block", "block"]
 
 
 def test_the_snapshot_may_name_the_workspace() -> None:

@@ -47,7 +47,8 @@ _ASIDE_KEYS: Final = frozenset({"description", "reason", "timeout", "timeout_s",
 _TEXT_KEYS: Final = names(
     """
     content contents text body query question pattern regex message prompt old new old_text new_text old_string
-    new_string replacement description reason title comment summary note symbol name names kind language
+    new_string new_str old_str file_text insert_text snippet replacement description reason title comment summary
+    note symbol name names kind language
     """
 )
 _PROGRAMS: Final = (
@@ -59,11 +60,11 @@ _HIDES: Final = re.compile(r"[;&|`$<>\n]")
 
 def judge_call(tool: str, arguments: object, workspace: Workspace) -> Iterator[SafetyVerdict]:
     """Yield verdicts on a call of *tool*; *arguments* may be a mapping, a list, a text, another value or None."""
-    texts = list(_texts(arguments))
-    if len(texts) > _MOST_TEXTS or sum(len(text) for _, text in texts) > LONGEST:
+    texts, kind = list(_texts(arguments)), _kind(tool)
+    aside = _TEXT_KEYS if kind in {"files", "query"} else frozenset()
+    if len(texts) > _MOST_TEXTS or sum(len(text) for key, text in texts if key not in aside) > LONGEST:
         yield block("the arguments are too many, too long or too deep to be judged")
         return
-    kind = _kind(tool)
     if kind == "shell":
         yield from _shell(arguments, texts, workspace)
     elif kind == "program":

@@ -12,7 +12,7 @@ from appliance.orchestrator.coordinators.safety.verdicts import ALLOW, block, co
 
 Use = Literal["read", "write"]
 _HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-", ""})
-_SECRET_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure", ".password-store", "gcloud", ".docker"})
+_SECRET_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure", ".password-store"})
 _SECRET_NAMES: Final = (
     "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*", ".netrc", ".git-credentials", ".pgpass", ".npmrc", ".pypirc",
     "authorized_keys", "known_hosts", "shadow", "shadow-", "gshadow", "sudoers", "*.p12", "*.pfx", "*.kdbx",
@@ -30,8 +30,13 @@ _SECRET_PLACES: Final = (
 _KERNEL: Final = re.compile(
     r"^/(?:proc/(?:\d+|self|thread-self|\*)/(?:environ|mem|maps|fd|root|cwd)|proc/kcore|dev/k?mem|sys/)"
 )
+_KEPT_LOGINS: Final = re.compile(r"(?:^|/)(?:\.docker/config\.json$|\.config/gcloud(?:/|$))")
 _REMOTES: Final = re.compile(r"(?:^|/)\.git/config$")  # addresses may have credentials in them
-_QUIETLY_SECRET: Final = (".env", ".env.*", "*.pem", "*.key", "secrets.*", "credentials*")
+_QUIETLY_SECRET: Final = re.compile(
+    r"(?:^|/)(?:\.env(?:\.(?!example$|sample$|template$|dist$).*)?|[^/]*\.(?:pem|key)"
+    r"|(?:secrets?|credentials?)(?:\.(?:json|ya?ml|toml|ini|env|txt|csv))?)$",
+    re.IGNORECASE,
+)
 _HOOKS: Final = re.compile(r"(?:^|/)\.git/(?!info/exclude$|COMMIT_EDITMSG$)")
 
 
@@ -51,13 +56,14 @@ class Workspace:
             return ALLOW
         if "\0" in path:
             return block("a path has a NUL in it")
-        if _is_secret(plain) or _is_secret(posixpath.normpath(plain)):
+        within = plain.removeprefix(f"{self.root.rstrip('/')}/") if self.root else plain
+        if _is_secret(within) or _is_secret(posixpath.normpath(within)):
             return block(f"{_shown(path)} may hold secrets")
         if self._is_outside(plain):
             return block(f"writes outside the workspace: {_shown(path)}") if use == "write" else _outside_read(path)
         if use == "write" and _HOOKS.search(plain):
             return block(f"writes what git runs or keeps: {_shown(path)}")
-        if _REMOTES.search(plain) or any(_is_named(plain, name) for name in _QUIETLY_SECRET):
+        if _REMOTES.search(within) or _QUIETLY_SECRET.search(within):
             return confirm(f"{_shown(path)} may hold secrets")
         return ALLOW
 
@@ -76,10 +82,6 @@ class Workspace:
         return not inside or ".." in plain.split("/")
 
 
-def _is_named(plain: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(plain.rsplit("/", 1)[-1].lower(), pattern)
-
-
 def _outside_read(path: str) -> SafetyVerdict:
     if path.startswith("/dev/"):
         return block(f"reads a device: {_shown(path)}")
@@ -94,6 +96,7 @@ def _is_secret(plain: str) -> bool:
         or any(fnmatch.fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
         or any(plain == place or plain.startswith(f"{place}/") for place in _SECRET_PLACES)
         or _KERNEL.match(plain) is not None
+        or _KEPT_LOGINS.search(plain) is not None
     )
 
 
