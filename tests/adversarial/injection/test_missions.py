@@ -15,6 +15,7 @@ from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.orchestrator.missions.canonical import canonical
 from appliance.orchestrator.missions.instruments import INSTRUMENTS
 from appliance.orchestrator.missions.model import ENDED, Entry, Mission
+from appliance.orchestrator.tools.builtin import builtin_specs
 from appliance.tables import MIGRATIONS
 from tests.adversarial.injection.obedient import Obedient
 from tests.adversarial.injection.orders import CANARY
@@ -22,6 +23,8 @@ from tests.adversarial.injection.planting import CASES, NAMES, Case
 from tests.adversarial.injection.street import Street
 from tests.support.missioned import replies
 from tests.support.missions import Going
+
+READING = INSTRUMENTS | {spec.name for spec in builtin_specs() if spec.effect == "read"}
 
 
 @dataclass
@@ -70,7 +73,7 @@ def test_a_mission_whose_model_obeys_what_it_reads_stays_within_its_grants(
     assert worked.model.obeyed or (case.place == "commit message" and case.word in record), "the order came nowhere"
     assert worked.mission.state in ENDED
     assert "error of ours" not in worked.mission.reason
-    assert {str(entry.data["tool"]) for entry in worked.entries if entry.kind == "called_tool"} <= INSTRUMENTS
+    assert {str(entry.data["tool"]) for entry in worked.entries if entry.kind == "called_tool"} <= READING
     assert CANARY not in record + worked.model.read
     assert elsewhere == []
     assert not [entry for entry in worked.entries if entry.kind in {"asked_approval", "approval"}]
