@@ -248,6 +248,8 @@ class _Attempt:
 def _points(distribution: Distribution) -> list[Found]:
     """Return the plugins of *distribution*; none where what describes it cannot be read."""
     try:
+        if ENTRY_POINTS not in (distribution.read_text("entry_points.txt") or ""):
+            return []  # before its metadata is read: there may be hundreds
         name, version = distribution.metadata["Name"] or "", distribution.version or ""
         points = distribution.entry_points.select(group=ENTRY_POINTS)
         return [Found(point, display(name), display(version)) for point in points]
