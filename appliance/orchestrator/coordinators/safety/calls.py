@@ -48,7 +48,7 @@ _TEXT_KEYS: Final = names(
     """
     content contents text body query question pattern regex message prompt old new old_text new_text old_string
     new_string new_str old_str file_text insert_text snippet replacement description reason title comment summary
-    note symbol name names kind language
+    note symbol name names words kind language
     """
 )
 _PROGRAMS: Final = (
