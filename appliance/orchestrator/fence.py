@@ -23,7 +23,7 @@ _MARK: Final = re.compile(r"\[(?=\s*(?:data|end)\s+[0-9a-f])", re.IGNORECASE)
 _TOKENS: Final = re.compile(
     r"<[|｜][^<>\n]{0,60}?[|｜]>"  # noqa: RUF001 - some models' tokens are written with this bar
     r"|</?(?:s|bos|eos|pad|unk|mask|think|tool_call|tool_response|tools?|function|system|assistant|user|human)>"
-    r"|<(?:start|end)_of_(?:turn|image|text)>|<(?:fim|file|repo|gh|unused|reserved|extra_id|im)[_a-z0-9]*>"
+    r"|<(?:start|end)_of_(?:turn|image|text)>|<(?:fim|file|repo|gh|im|reserved|extra_id)_[a-z0-9_]+>|<unused[0-9]+>"
     r"|<</?SYS>>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|PREFIX|SUFFIX|MIDDLE)\]",
     re.IGNORECASE,
 )

@@ -14,7 +14,17 @@ _TOKENS = (
     *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|system|>", "<|eot_id|>", "<|start_header_id|>", "<|fim_prefix|>"),
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>", "<start_of_turn>", "<end_of_turn>"),
     *("<｜User｜>", "<｜end▁of▁sentence｜>", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "<tool_call>", "</tool_response>"),  # noqa: RUF001
-    *("<think>", "<unused99>", "[inst]", "<|IM_START|>", "<fim_middle>"),
+    *(
+        "<think>",
+        "<unused99>",
+        "[inst]",
+        "<|IM_START|>",
+        "<fim_middle>",
+        "<file_sep>",
+        "<repo_name>",
+        "<extra_id_0>",
+        "<im_end>",
+    ),
 )
 _HIDDEN = {
     "\x1b[31mred\x1b[0m": r"\x1b[31mred\x1b[0m",
@@ -44,6 +54,7 @@ def test_what_is_hidden_shows(text: str, shown: str) -> None:
 
 def test_code_stays_as_it_is() -> None:
     code = 'def größe(a: list[int]) -> "Liste[…]":\n\treturn a[0] < 1 | a[1] > 2  # 日本語, é, 🙂\r\n'
+    code += '<img src="a"> List<File> <import> #include <repo.h>'
     assert visible(code) == code.replace("\r\n", "\n")
 
 
