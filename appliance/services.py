@@ -185,10 +185,8 @@ def _with_wait(event: AnswerEvent, ahead: int) -> AnswerEvent:
 
 
 def build(loaded: Loaded) -> Services:
-    """Return the services for *loaded* settings, with the data directory made ready; raise `HostUnfit` if it cannot be used.
-
-    Nothing is built here that only the worker needs: the web process stays small.
-    """
+    """Return the services for *loaded* settings, with the data directory ready; raise `HostUnfit` if it cannot be used."""
+    # Nothing is built here that only the worker needs: the web process stays small.
     settings, paths, clock = loaded.settings, _made_ready(loaded.settings), SystemClock()
     connect = partial(sqlite.connect, paths.global_db, migrations=MIGRATIONS)
     registry = _with_project(Registry(connect(), paths=paths, limits=settings.index, clock=clock))

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from appliance.base.paths import DataPaths
 from appliance.config import Loaded, load
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Json
+from appliance.framework.agent import Agent
+from appliance.framework.events import AgentEvent
 from appliance.inference.card import Card, write_card
 from appliance.tables import MIGRATIONS
 from tests.support.engines import ScriptedEngine, served_in_thread
@@ -102,6 +104,18 @@ def agent_house(folder: Path) -> Iterator[AgentHouse]:
     write_card(socket, Card(engine.info))
     with served_in_thread(engine, socket):
         yield AgentHouse(data, engine, repos)
+
+
+@asynccontextmanager
+async def agent(house: AgentHouse, **arguments: object) -> AsyncIterator[Agent]:
+    """Give an agent of *house*, closed at the end."""
+    async with await Agent.create(config=house.loaded, **arguments) as made:  # type: ignore[arg-type]
+        yield made
+
+
+async def heard(made: Agent, prompt: str) -> list[AgentEvent]:
+    """Return every event of a turn."""
+    return [event async for event in made.stream(prompt)]
 
 
 _REPOS: Mapping[str, Mapping[str, str]] = {

@@ -63,5 +63,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpointe
 @pytest.fixture(scope="session")
 def port(house: AgentHouse) -> Iterator[int]:
     """Serve that appliance, as `skellig web` does, and give the port."""
+    path = sys.path[:]
     with closing(build(house.loaded)) as services, listening(services) as port:
+        sys.path[:] = path  # its plugins are loaded, and no other test is to find them
         yield port

@@ -117,12 +117,13 @@ async def profile(tried: Tried) -> None:
 
 @honours("workspace", "vault")
 async def workspace(tried: Tried) -> None:
-    tried.house.follow(LOOKS, ("search_code", {"query": "open_vault"}), ("search_code", {"query": "x", "repo": "shop"}))
+    script = tried.house.follow(
+        LOOKS, ("search_code", {"query": "open_vault"}), ("search_code", {"query": "x", "repo": "shop"})
+    )
     result = await tried.agent.run("Where?")
-    assert [("store.py" in call.result, "keys.py" in call.result) for call in result.tool_calls] == [
-        (False, False), (False, True), (False, False),
-    ]  # fmt: skip
-    assert not result.tool_calls[2].success
+    assert "keys.py" in result.tool_calls[1].result
+    assert not [call for call in result.tool_calls[2:] if call.success]
+    assert "store.py" not in str([request.messages for request in script.asked])
 
 
 @honours("workspace", "default")
