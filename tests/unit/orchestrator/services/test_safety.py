@@ -38,6 +38,8 @@ def test_the_usual_calls_of_every_tool_that_reads_need_nobody(tool: ScriptedTool
     [
         ("read_lines", "read", {"path": "/root/.ssh/id_rsa"}, "block"),
         ("read_lines", "read", {"path": "/etc/shadow"}, "block"),
+        ("read_lines", "read", {"path": "conf/.env"}, "warn"),  # masked in the index, and within the grants
+        ("edit_file", "write", {"path": "conf/.env", "old": "", "new": "A=1"}, "confirm"),
         ("edit_file", "write", {"path": "a.py", "old": "", "new": "os.system('rm -rf /')"}, "allow"),
         ("edit_file", "write", {"path": "../../b.py", "old": "", "new": ""}, "block"),
         ("edit_file", "write", {"path": ".git/hooks/pre-commit", "old": "", "new": ""}, "block"),
