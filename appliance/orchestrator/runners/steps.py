@@ -1,13 +1,14 @@
 """The loop of a local agent: choose a tool, call it, and again; then the answer, in a prompt without tools."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from appliance.contracts.chat import ChatRequest, Message
 from appliance.contracts.tools import Json, ToolSpec
 from appliance.errors import ApplianceError, Cancelled, ContentError, InvalidInput, PromptTooLong
 from appliance.orchestrator.calls import digest_of
+from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.completion import Completion, parsed
 from appliance.orchestrator.runners.envelope import Choice, chosen, envelope, require_small
@@ -104,19 +105,23 @@ class Stepper:
         return None
 
     async def _constrained(self, task: str, work: Work) -> Choice:
-        request = decision(task, self._caller.specs, work.taken, skill=self._skill)
-        if self._faults:
-            request = ChatRequest(
-                request.messages, request.max_tokens, temperature=0.4, schema=request.schema, seed=self._faults
-            )
-        return chosen(parsed(await self._asked(request, work), envelope(self._caller.specs)))
+        specs, faults = self._caller.specs, self._faults
+
+        def request(share: float) -> ChatRequest:
+            asks = decision(task, specs, work.taken, skill=self._skill, share=share)
+            return replace(asks, temperature=0.4, seed=faults) if faults else asks
+
+        return chosen(parsed(await self._asked(request, work), envelope(specs)))
 
     async def _native(self, task: str, work: Work) -> Choice | None:
-        system = f"{self._skill.strip()}\n{native.instructions(self._caller.specs)}".lstrip()
+        system = f"{self._skill.strip()}\n{RULE}\n{native.instructions(self._caller.specs)}".lstrip()
         require_small(system, what="The prompt with its tools")
-        request = decision(task, (), work.taken)
-        asked = ChatRequest((Message("system", system), request.messages[-1]), request.max_tokens, seed=self._faults)
-        return native.call((await self._asked(asked, work)).text)
+
+        def request(share: float) -> ChatRequest:
+            asks = decision(task, (), work.taken, share=share)
+            return replace(asks, messages=(Message("system", system), asks.messages[-1]), schema=None, seed=self._faults)
+
+        return native.call((await self._asked(request, work)).text)
 
     async def _take(self, choice: Choice, work: Work) -> bool:
         """Take the step, and say whether another may follow: an identical call is not made again."""
@@ -139,24 +144,19 @@ class Stepper:
 
     async def _answer(self, task: str, work: Work) -> None:
         useful = [step for step in work.taken if not step.failed] or work.taken
-        completion = await self._asked(closing(task, useful, skill=self._skill), work)
+        completion = await self._asked(lambda share: closing(task, useful, skill=self._skill, share=share), work)
         work.answer = completion.text.strip()
         if completion.finish == "length":
             work.answer = _whole(work.answer)
             work.note("The model reached its limit of tokens; its last, unfinished sentence was dropped.")
 
-    async def _asked(self, request: ChatRequest, work: Work) -> Completion:
-        """Ask, and once more with the results cut to a half where they do not fit the model."""
+    async def _asked(self, request: Callable[[float], ChatRequest], work: Work) -> Completion:
+        """Ask, and once more with half of the results where they do not fit the model."""
         try:
-            completion = await self._ask(request)
+            completion = await self._ask(request(1.0))
         except PromptTooLong:
             work.note("The results did not fit the model: it read the first half of them.")
-            *before, last = request.messages
-            shorter = Message(last.role, _halved(last.content))
-            request = ChatRequest(
-                (*before, shorter), request.max_tokens, request.temperature, schema=request.schema, seed=request.seed
-            )
-            completion = await self._ask(request)
+            completion = await self._ask(request(0.5))
         work.prompt_tokens += completion.prompt_tokens
         work.completion_tokens += completion.completion_tokens
         return completion
@@ -176,12 +176,6 @@ def _only_text(spec: ToolSpec) -> str:
         return ""
     part = properties.get(required[0])
     return str(required[0]) if isinstance(part, Mapping) and part.get("type") == "string" and "enum" not in part else ""
-
-
-def _halved(text: str) -> str:
-    """Return the first quarter and the last of *text*: the task stands at one of its ends."""
-    quarter = len(text) // 4
-    return f"{text[:quarter]}\n… (a half is left out)\n{text[-quarter:]}"
 
 
 def _whole(text: str) -> str:
