@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.codeintel.answer import LEAST_OVERLAP
-from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.prose import Outcome, read
 from appliance.codeintel.query.context import PACK_TOKENS, Block, shown, smaller, tokens_of
 from appliance.codeintel.results import Citation, Gate, Sentence, Struck
@@ -54,9 +53,7 @@ class RecordedChat:
     async def chat(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """Stream the completion, once it is whole and the words in it are weighed."""
         completion = await self._case.complete(self._agent, request)
-        words = sorted(set(query_tokens(completion.text)) - set(self._weights))
-        if words:
-            self._weights |= await self._case.weights(self._agent, words)
+        self._weights |= await self._case.weights(self._agent, completion.text)
         for delta in completion.deltas():
             yield delta
 
@@ -69,7 +66,7 @@ async def caption(case: Case, finding: Finding, card: Card, *, agent: str) -> Ca
     blocks = _blocks(finding, card)
     by_number = {citation.n: citation for citation in card.citations}
     grounds = [_ground(by_number[block.n]) for block in blocks]
-    weights = await case.weights(agent, sorted(query_tokens(finding.question)))
+    weights = await case.weights(agent, finding.question)
     told = Caption(Gate(False, "the model gave no verdict on the evidence.", overlap=overlap), [], [])
     chat = RecordedChat(case, agent, weights)
     try:

@@ -20,6 +20,7 @@ from appliance.orchestrator.runners.completion import Completion
 from appliance.orchestrator.runners.probe import Abilities
 
 _MODEL_S: Final = 300.0
+_LONGEST: Final = 20_000  # characters, to weigh the words of
 _SURE: Final = 0.5  # below it a choice of the model is no better than our own
 
 
@@ -192,9 +193,9 @@ class Case:
             return fallback, False
         return chosen.place, True
 
-    async def weights(self, agent: str, words: Sequence[str]) -> dict[str, float]:
-        """Return how much each of *words* says."""
-        gave = await self.call(agent, instruments.WEIGHTS, {"words": [word[:400] for word in words[:600]]})
+    async def weights(self, agent: str, text: str) -> dict[str, float]:
+        """Return how much each word of *text* says."""
+        gave = await self.call(agent, instruments.WEIGHTS, {"text": text[:_LONGEST]})
         return typed(gave.data.get("weights", {}), dict[str, float])
 
     async def _called(self, agent: str, tool: str, arguments: Mapping[str, Json]) -> Gave:

@@ -1,6 +1,7 @@
 """What a mission asks of the index beyond what agents have. Each is a tool: its calls are granted, and on record."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from appliance.base.clock import Clock
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place, cite, excerpt
+from appliance.codeintel.parse.tokens import query_tokens
 from appliance.codeintel.query import structure
 from appliance.codeintel.query.asking import Asked, ask, unknown
 from appliance.codeintel.query.context import CARD_PLACES, PACK_TOKENS, pack
@@ -38,7 +40,7 @@ INSTRUMENTS: Final = frozenset({STATE, NAMES, TYPES, STRUCTURE, PACK, WEIGHTS, V
 _MOST_NAMES: Final = 12
 _MOST_DEFINITIONS: Final = 6  # of one name
 _MOST_PLACES: Final = 80
-_MOST_TOKENS: Final = 600
+_MOST_TEXT: Final = 20_000
 _INTENTS: Final[tuple[Intent, ...]] = (
     "where", "contents", "members", "signature", "callers", "callees", "impact", "references", "path", "history"
 )  # fmt: skip
@@ -121,6 +123,7 @@ def _parameters(required: Sequence[str], **properties: JsonSchema) -> JsonSchema
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
+# Named as texts are: what is looked for is nobody's path, and no rule should take it for one.
 _TEXT: Final[JsonSchema] = {"type": "string", "minLength": 1, "maxLength": 2_000}
 _NAME: Final[JsonSchema] = {"type": "string", "maxLength": 400}
 
@@ -171,7 +174,7 @@ def _definitions(name: str, asked: Asked) -> Json:
 async def _types(index: Index, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutput:
     """Return what kind of task each question is."""
     del context
-    types = [index.tasks.analyze(question).task_type for question in typed(arguments["questions"], list[str])]
+    types = [index.tasks.analyze(question).task_type for question in typed(arguments["question"], list[str])]
     return ToolOutput(", ".join(types), {"types": list(types)})
 
 
@@ -179,7 +182,7 @@ async def _structure(index: Index, arguments: Mapping[str, Json], context: ToolC
     """Return sentences, each citing evidence by its number; raise `NotFound` for a name that is not known."""
     intent = next(intent for intent in _INTENTS if intent == arguments["intent"])
     members: Members = next((each for each in _MEMBERS if each == arguments.get("members")), "members")
-    name, other = str(arguments["name"]), str(arguments.get("other", ""))
+    name, other = str(arguments["name"]), str(arguments.get("symbol", ""))
     query = StructureQuery(intent, name, plain=False, members=members, other=other)
 
     def look() -> ToolOutput:
@@ -213,8 +216,8 @@ async def _pack(index: Index, arguments: Mapping[str, Json], context: ToolContex
 
 
 async def _weights(index: Index, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutput:
-    """Return the weight of each word that has a meaning of its own."""
-    words = typed(arguments["words"], list[str])
+    """Return the weight of each word of a text that has a meaning of its own."""
+    words = sorted(query_tokens(str(arguments["text"])))
 
     def look() -> ToolOutput:
         weights = _rarity(index.asked(context)).of(words)
@@ -230,7 +233,7 @@ def _rarity(asked: Asked) -> Rarity:
 
 async def _verify(index: Index, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutput:
     """Return the places as citations, in their order; raise `NotGranted` for one of another repository."""
-    places = typed(arguments["places"], list[Place])
+    places = [typed(json.loads(text), Place) for text in typed(arguments["text"], list[str])]
     if beyond := sorted({place.repo for place in places} - set(context.grants.repos)):
         raise NotGranted("This run may not cite that repository.", remedy="Cite what its tools gave.", repos=beyond)
 
@@ -258,7 +261,7 @@ _ALL: Final = (
         ToolSpec(
             TYPES,
             "Tell what kind of task each of some questions is.",
-            _parameters(("questions",), questions={"type": "array", "items": _TEXT, "maxItems": _MOST_NAMES}),
+            _parameters(("question",), question={"type": "array", "items": _TEXT, "maxItems": _MOST_NAMES}),
             category="index",
         ),
     ),
@@ -271,7 +274,7 @@ _ALL: Final = (
                 ("intent", "name"),
                 intent={"enum": list(_INTENTS)},
                 name={"type": "string", "minLength": 1, "maxLength": 400},
-                other=_NAME,
+                symbol={**_NAME, "description": "where a way ends"},
                 members={"enum": list(_MEMBERS)},
             ),
             category="index",
@@ -290,8 +293,8 @@ _ALL: Final = (
         _weights,
         ToolSpec(
             WEIGHTS,
-            "Tell how rare words are in the code.",
-            _parameters(("words",), words={"type": "array", "items": _NAME, "maxItems": _MOST_TOKENS}),
+            "Tell how rare the words of a text are in the code.",
+            _parameters(("text",), text={"type": "string", "maxLength": _MOST_TEXT}),
             category="index",
         ),
     ),
@@ -299,8 +302,10 @@ _ALL: Final = (
         _verify,
         ToolSpec(
             VERIFY,
-            "Check that lines stand where they are said to stand, at their commit.",
-            _parameters(("places",), places={"type": "array", "items": {"type": "object"}, "maxItems": _MOST_PLACES}),
+            "Check that lines, each place as JSON, stand where they are said to stand, at their commit.",
+            _parameters(
+                ("text",), text={"type": "array", "items": {"type": "string", "maxLength": 9_000}, "maxItems": _MOST_PLACES}
+            ),
             category="index",
         ),
     ),

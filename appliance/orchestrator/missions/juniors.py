@@ -104,7 +104,7 @@ class Researcher:
 
 async def looked_at(case: Case, agent: str, look: Look) -> Gave:
     """Return what the graph says to *look*; how much of a list it leaves out is told only of what was asked."""
-    arguments = {"intent": look.intent, "name": look.name, "other": look.other, "members": look.members}
+    arguments = {"intent": look.intent, "name": look.name, "symbol": look.other, "members": look.members}
     gave = await case.ask(agent, instruments.STRUCTURE, arguments)
     case.warn(*(warning for warning in gave.warnings if look.asked or not warning.endswith(" are listed.")))
     return gave

@@ -76,7 +76,7 @@ class Lead:
 
     async def _types(self, parts: Sequence[Part]) -> list[str]:
         """Return of each part which kind of task it is."""
-        gave = await self._case.call(COORDINATOR, instruments.TYPES, {"questions": [part.text[:2_000] for part in parts]})
+        gave = await self._case.call(COORDINATOR, instruments.TYPES, {"question": [part.text[:2_000] for part in parts]})
         return typed(gave.data.get("types", ["other"] * len(parts)), list[str])
 
     async def _meant(self, name: str, rows: Json, parts: Sequence[Part]) -> str:

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
 
-import msgspec
-
 from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.results import Answer, Scope
@@ -16,6 +14,7 @@ from appliance.contracts.tools import Json
 from appliance.errors import Conflict, NotFound
 from appliance.ids import MissionId
 from appliance.orchestrator.missions.canonical import canonical, link
+from appliance.orchestrator.missions.encoding import plain, typed
 from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, MissionLimits, MissionState, Usage
 
 _PAGE: Final = 500
@@ -55,9 +54,9 @@ class Records:
             "id": mission.id,
             "goal": mission.goal,
             "project": mission.scope.project,
-            "scope": canonical(msgspec.to_builtins(mission.scope)),
+            "scope": canonical(plain(mission.scope)),
             "repo_names": canonical(list(mission.repo_names)),
-            "limits": canonical(msgspec.to_builtins(mission.limits)),
+            "limits": canonical(plain(mission.limits)),
             "asked_by": mission.asked_by,
             "model": mission.model,
             "state": mission.state,
@@ -133,7 +132,7 @@ class Records:
         entry = link(mission=mission, seq=seq + 1, at=at, kind=step.kind, agent=step.agent, data=step.data, prev=prev)
         moved = conn.execute(
             "UPDATE missions SET entries = ?, head = ?, usage = ? WHERE id = ? AND entries = ? AND head = ?",
-            (entry.seq, entry.hash, canonical(msgspec.to_builtins(usage)), mission, seq, prev),
+            (entry.seq, entry.hash, canonical(plain(usage)), mission, seq, prev),
         ).rowcount
         if moved != 1:
             raise Conflict("Somebody else writes this mission's record.", mission=mission, seq=seq)
@@ -217,7 +216,7 @@ class Records:
 
     def _end(self, conn: sqlite3.Connection, mission: Mission, by: str) -> None:
         reason = cancelled_by(by)
-        data: dict[str, Json] = {"state": "cancelled", "reason": reason, "usage": msgspec.to_builtins(mission.usage)}
+        data: dict[str, Json] = {"state": "cancelled", "reason": reason, "usage": plain(mission.usage)}
         standing = Standing("cancelled", reason)
         last = _last(conn, mission.id)
         self._append(conn, last, Step("ended", "", data), mission=mission.id, usage=mission.usage, standing=standing)
@@ -273,7 +272,7 @@ def _mission(row: sqlite3.Row) -> Mission:
     return Mission(
         id=MissionId(row["id"]),
         goal=row["goal"],
-        scope=msgspec.json.decode(row["scope"], type=Scope),
+        scope=typed(json.loads(row["scope"]), Scope),
         repo_names=tuple(json.loads(row["repo_names"])),
         state=row["state"],
         reason=row["reason"],
@@ -282,8 +281,8 @@ def _mission(row: sqlite3.Row) -> Mission:
         ended_at=row["ended_at"],
         asked_by=row["asked_by"],
         model=row["model"],
-        limits=msgspec.json.decode(row["limits"], type=MissionLimits),
-        usage=msgspec.json.decode(row["usage"], type=Usage),
+        limits=typed(json.loads(row["limits"]), MissionLimits),
+        usage=typed(json.loads(row["usage"]), Usage),
         entries=row["entries"],
         head=row["head"],
         answer=None if row["answer"] is None else _answer(row["answer"]),
@@ -293,6 +292,6 @@ def _mission(row: sqlite3.Row) -> Mission:
 def _answer(text: str) -> Answer | None:
     """Return the answer on record; None where somebody changed it so that it is none: then `verify` says so."""
     try:
-        return msgspec.convert(json.loads(text)["answer"], Answer)
+        return typed(json.loads(text)["answer"], Answer)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None

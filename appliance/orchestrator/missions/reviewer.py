@@ -8,6 +8,7 @@ from appliance.codeintel.results import Citation, Freshness, Gate, Sentence, Str
 from appliance.contracts.tools import Json
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
+from appliance.orchestrator.missions.canonical import canonical
 from appliance.orchestrator.missions.caption import caption
 from appliance.orchestrator.missions.card import Card, cited, composed, numbered
 from appliance.orchestrator.missions.case import Case
@@ -59,8 +60,8 @@ class Reviewer:
     async def _verify(self, agent: str, card: Card) -> None:
         if not card.evidence:
             return
-        places: list[Json] = [plain(place_of(each)) for each in card.evidence]
-        gave = await self._case.call(agent, instruments.VERIFY, {"places": places})
+        places: list[Json] = [canonical(plain(place_of(each))) for each in card.evidence]
+        gave = await self._case.call(agent, instruments.VERIFY, {"text": places})
         citations = typed(gave.data.get("citations", ()), tuple[Citation, ...])
         if gave.error or len(citations) != len(card.evidence):
             self._case.warn(f"No citation could be verified: {gave.error}")

@@ -20,7 +20,7 @@ from appliance.orchestrator.approvals import Approvals, Decision
 from appliance.orchestrator.missions.instruments import INSTRUMENTS, PACK
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
 from tests.support.chat import verdict
-from tests.support.missioned import CHOICE, Field, Place, Scripted, reads, replies, right
+from tests.support.missioned import CHOICE, ODD, Field, Place, Scripted, reads, replies, right
 
 _PATIENCE_S = 60.0
 _CAPTION = "`ModelStore.verify` compares the digest of the installed model with the one in the catalogue."
@@ -149,6 +149,11 @@ def test_the_model_says_which_of_several_definitions_is_meant(place: Make, choic
     answer = answer_of(place(Scripted(replies(_CAPTION, choose=choose))).done("Who changed `verify` last?"))
     assert any(f"in {meant}." in warning for warning in answer.warnings)
     assert any(sentence.text.startswith("`") and f", {meant})" in sentence.text for sentence in answer.sentences)
+
+
+def test_a_path_that_is_no_text_is_cited_all_the_same(place: Make) -> None:
+    answer = answer_of(place(Scripted(replies(_CAPTION))).done("Where is oddly_placed defined?"))
+    assert [citation.span.path for citation in answer.evidence if citation.span.verified] == [ODD]
 
 
 def test_an_unknown_name_is_researched_instead(place: Make) -> None:
