@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from appliance.framework.graph_compiled import CompiledGraph
     from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphResult
     from appliance.framework.graph_shape import END, START, Send
+    from appliance.framework.options import SessionConfig
     from appliance.framework.plugins import PluginSet, PluginStatus
-    from appliance.framework.results import SessionMetrics, TaskResult, TurnCost
+    from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, ToolCallRecord, TurnCost
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
     from appliance.framework.toolset import ToolSet
     from appliance.framework.workflow import Workflow
@@ -39,8 +40,9 @@ _MODULES: Final = {
     "graph_compiled": ("CompiledGraph",),
     "graph_events": ("GraphEvent", "GraphEventType", "GraphResult"),
     "graph_shape": ("END", "START", "Send"),
+    "options": ("SessionConfig",),
     "plugins": ("PluginSet", "PluginStatus"),
-    "results": ("SessionMetrics", "TaskResult", "TurnCost"),
+    "results": ("ApprovalRequest", "SessionMetrics", "TaskResult", "ToolCallRecord", "TurnCost"),
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
     "toolset": ("ToolSet",),
     "workflow": ("Workflow",),
@@ -60,6 +62,7 @@ __all__ = [
     "Agent",
     "AgentEvent",
     "ApplianceClient",
+    "ApprovalRequest",
     "ChatSession",
     "Checkpoint",
     "Checkpointer",
@@ -76,6 +79,7 @@ __all__ = [
     "Question",
     "Send",
     "ServiceTools",
+    "SessionConfig",
     "SessionMetrics",
     "SqliteCheckpointer",
     "StateGraph",
@@ -85,6 +89,7 @@ __all__ = [
     "TeamLimits",
     "TeamMember",
     "TeamResult",
+    "ToolCallRecord",
     "ToolSet",
     "TurnCost",
     "Workflow",

@@ -91,6 +91,28 @@ def test_a_stream_is_the_events_of_a_turn(way: Way, house: AgentHouse) -> None:
     run(way, work)
 
 
+def test_a_stream_that_nobody_reads_on_stops_the_turn(way: Way, house: AgentHouse) -> None:
+    house.follow(answer="word " * 200)
+    house.engine.pace = 50
+
+    async def work(client: ApplianceClient) -> None:
+        await client.create_session(tools=[])
+        before = house.engine.cancelled
+        events = client.stream("Talk.")
+        async for event in events:
+            if event.type is EventType.CONTENT:
+                break
+        await events.aclose()
+        while house.engine.cancelled == before:  # noqa: ASYNC110 - of another thread, which tells nobody here
+            await asyncio.sleep(0.02)
+        assert not await client.get_messages()
+
+    try:
+        run(way, work)
+    finally:
+        house.engine.pace = None
+
+
 def test_a_call_that_needs_a_person_waits_for_resume(way: Way, house: AgentHouse) -> None:
     house.follow(("deploy", {}), answer="Done.")
 
