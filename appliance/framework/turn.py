@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from appliance.base import log
-from appliance.contracts.chat import ChatRequest, Message
+from appliance.contracts.chat import ChatDelta, ChatRequest, Message
 from appliance.contracts.tools import Grants, Json, ToolContext
 from appliance.errors import ApplianceError, Cancelled, DeadlineExceeded
 from appliance.framework.events import AgentEvent, Emitter, EventType
@@ -75,9 +75,9 @@ class Turns:
             agent=self.agent,
         )
         self.services.tools.open_run(run_id, grants=self.grants, calls=self.options.session.tool_calls)
-        yield emit(AgentEvent(EventType.STREAM_START, metadata={"session": session_id, "model": self.options.model}))
         failure: ApplianceError | None = None
         try:
+            yield emit(AgentEvent(EventType.STREAM_START, metadata={"session": session_id, "model": self.options.model}))
             async with aclosing(self._happening(session_id, text, context)) as happening:
                 while (event := await _next(happening, until=began + self.options.session.seconds)) is not None:
                     for told in telling.of(event):
@@ -94,25 +94,21 @@ class Turns:
             _log.info("agent.turn", run=run_id, session=session_id, code=failure.code if failure else "ok")
         yield emit(AgentEvent(EventType.STREAM_END, success=failure is None, metadata=telling.summary(cost, failure)))
 
-    async def _happening(self, session_id: str, text: str, context: ToolContext) -> AsyncGenerator[ChatEvent | str, None]:
-        """Give what the model thinks, as text, then what happens in the turn."""
+    async def _happening(
+        self, session_id: str, text: str, context: ToolContext
+    ) -> AsyncGenerator[ChatEvent | ChatDelta, None]:
+        """Give what the model thinks, as it writes it, then what happens in the turn."""
         notes = ""
         if self.options.thinking:
-            async with aclosing(self._thoughts(text)) as thoughts:
+            request = ChatRequest((Message("system", _THINK), Message("user", text)), max_tokens=THINKING_TOKENS)
+            async with aclosing(self.services.facade.provider_service.stream(request)) as thoughts:
                 async for thought in thoughts:
-                    notes += thought
+                    notes += thought.text
                     yield thought
         chat = self.services.facade.chat_service
         async with aclosing(chat.stream_chat(session_id, text, context=context, options=self._how(notes))) as events:
             async for event in events:
                 yield event
-
-    async def _thoughts(self, text: str) -> AsyncGenerator[str, None]:
-        request = ChatRequest((Message("system", _THINK), Message("user", text)), max_tokens=THINKING_TOKENS)
-        async with aclosing(self.services.facade.provider_service.stream(request)) as deltas:
-            async for delta in deltas:
-                if delta.text:
-                    yield delta.text
 
     def _how(self, notes: str) -> ChatOptions:
         """Return how the answer is made. At most a half of the model's context is for it: the prompt needs the other."""
@@ -135,12 +131,16 @@ class _Telling:
         self._call = 0
         self._calls = 0
         self._answering = False
+        self._thought = (0, 0)  # tokens
         self._reply: ChatReply | None = None
 
-    def of(self, event: ChatEvent | str) -> Iterator[AgentEvent]:
+    def of(self, event: ChatEvent | ChatDelta) -> Iterator[AgentEvent]:
         """Yield *event* as those that a listener hears."""
-        if isinstance(event, str):
-            yield self._emit(AgentEvent(EventType.THINKING, content=event))
+        if isinstance(event, ChatDelta):
+            if event.text:
+                yield self._emit(AgentEvent(EventType.THINKING, content=event.text))
+            if event.finish:
+                self._thought = (event.prompt_tokens, event.completion_tokens)
         elif event.kind in {"token", "final"}:
             yield from self._answer(event)
         elif event.kind == "warning":
@@ -178,8 +178,8 @@ class _Telling:
 
     def cost(self, seconds: float) -> TurnCost:
         """Return what the turn took."""
-        reply = self._reply or ChatReply("")
-        return TurnCost(reply.prompt_tokens, reply.completion_tokens, self._calls, round(seconds, 3))
+        reply, (read, written) = self._reply or ChatReply(""), self._thought
+        return TurnCost(reply.prompt_tokens + read, reply.completion_tokens + written, self._calls, round(seconds, 3))
 
     def summary(self, cost: TurnCost, failure: ApplianceError | None) -> dict[str, Json]:
         """Return what the last event tells of the turn."""

@@ -340,3 +340,18 @@ def test_a_run_that_is_cancelled_leaves_the_conversation_as_it_was(house: AgentH
         asyncio.run(asyncio.wait_for(work(), 30))
     finally:
         house.engine.pace = None
+
+
+def test_a_stream_that_is_left_at_its_first_event_leaves_no_run_open(house: AgentHouse) -> None:
+    house.follow()
+
+    async def work() -> None:
+        async with agent(house) as made:
+            stream = made.stream("A")
+            first = await anext(stream)
+            tools = made._made.turns.services.tools
+            assert tools.is_open(first.run_id)
+            await stream.aclose()
+            assert not tools.is_open(first.run_id)
+
+    asyncio.run(work())

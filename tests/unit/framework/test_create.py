@@ -87,6 +87,7 @@ async def thinks(tried: Tried) -> None:
     events = [event async for event in tried.agent.stream("Why?")]
     assert "".join(event.content for event in events if event.type is EventType.THINKING) == "The answer."
     assert "Notes made before:\nThe answer." in tried.answer.messages[-1].content
+    assert "Notes made before" not in str(tried.agent.history)
 
 
 @honours("thinking", False)
