@@ -117,7 +117,8 @@ class Place:
     def workspace(self, named: Path | str | None, *, project: str = "") -> Workspace:
         """Return what *named* means: a repository by name, id or path, a project by name, or with None all of *project*.
 
-        Raise `NotFound` for what is not here: nothing is added, and nothing outside is read.
+        Raise `NotFound` for what is not here: nothing is added, and nothing outside is read; and `Conflict` for a name that
+        repositories of several projects have.
         """
         registry = self.index.registry
         if named is None:
@@ -257,11 +258,9 @@ def _engine(settings: Settings, models: Models) -> str:
 
 
 def _repos(registry: Registry, named: str, *, project: ProjectId | None) -> list[Repo]:
-    """Return the repositories that *named* means: by name or id, or those at that path or below it."""
-    known = registry.repos(project)
-    by_name = [repo for repo in known if named in {repo.id, repo.name}]
-    if by_name:
-        return by_name[:1]
+    """Return the repository that *named* means, by name, id or path; raise `Conflict` for a name of several projects."""
+    with suppress(NotFound):
+        return [registry.repo(named, project=project)]
     path = Path(named).expanduser().absolute()
-    at = [repo for repo in known if isinstance(repo.source, Path) and repo.source == path]
+    at = [repo for repo in registry.repos(project) if isinstance(repo.source, Path) and repo.source == path]
     return at[:1]
