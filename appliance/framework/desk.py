@@ -35,7 +35,9 @@ class Setup(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     workspace: str | None = Field(None, max_length=4_096, description="A repository by name, id or path, or a project.")
-    tools: tuple[str, ...] | None = Field(None, max_length=64, description="Names of tools; left out: all that only read.")
+    tools: tuple[str, ...] | None = Field(
+        None, max_length=64, description="Names of tools; left out: those that read code as it is indexed now."
+    )
     profile: str | None = Field(None, max_length=64, description="An agent that a plugin registered.")
     model: str | None = Field(None, max_length=100, description="The model that is served.")
     temperature: float = Field(0.7, ge=0, le=2)
