@@ -30,6 +30,9 @@ _HELPS: Final[Mapping[str, tuple[Intent, ...]]] = {
     "explain": ("callees",), "overview": ("members",), "debug": ("callees", "history"), "review": ("impact",),
     "test": ("callers",), "edit": ("callers", "impact"),
 }  # fmt: skip
+_REACHES: Final = re.compile(
+    r"\bchang(?:e|es|ing)\b.*\b(?:reach|affect|break)|\b(?:reach|affect|break)\w*\b.*\bchang", re.IGNORECASE
+)
 _BESIDE: Final[tuple[Intent, ...]] = ("where", "callers", "history")
 
 Junior = Literal["researcher", "tracer", "historian", "reviewer"]
@@ -122,6 +125,7 @@ def _for(part: Part, kind: str, number: int, known: Mapping[str, str]) -> list[T
         name = known.get(query.name, query.name) if query.intent in {"history", "members"} else query.name
         return _split([Look(query.intent, name, number, query.other, query.members)], part.text)
     mine = [known[name] for name in part.names if name in known][:MOST_SYMBOLS]
+    kind = "impact" if _REACHES.search(part.text) else kind
     looks = [Look("where", name, number) for name in mine]
     looks += [Look(intent, name, number) for name in mine for intent in _ASKED.get(kind, ())]
     looks += [Look(intent, name, number, asked=False) for name in mine for intent in _HELPS.get(kind, ())]

@@ -52,8 +52,11 @@ def test_what_the_graph_can_answer_is_asked_of_it_and_a_little_more_is_told() ->
 
 
 def test_the_type_of_task_says_what_is_looked_at_beside_the_prose() -> None:
-    told = looks("Is a change of Store.verify dangerous", "impact")
-    assert ("tracer", "impact", "shop.store.Store.verify", True) in told
+    for goal, kind in (
+        ("Is Store.verify dangerous to touch", "impact"),
+        ("what does a change of Store.verify reach", "explain"),
+    ):
+        assert ("tracer", "impact", "shop.store.Store.verify", True) in looks(goal, kind)
     assert ("tracer", "callees", "shop.store.Store.verify", False) in looks("Store.verify, please", "explain")
 
 
