@@ -47,8 +47,9 @@ def envelope(specs: Sequence[ToolSpec]) -> JsonSchema:
     alike: dict[str, list[str]] = {}  # tools that take the same share a branch: it is a third of what stands before a task
     for spec in specs:
         alike.setdefault(compact(bounded(spec.parameters)), []).append(spec.name)
+    alike.setdefault(compact(bounded({"type": "object"})), []).append(ANSWER)
     branches = [_branch(names, json.loads(parameters)) for parameters, names in alike.items()]
-    return {"anyOf": [*branches, _branch([ANSWER], {"type": "object", "properties": {}, "additionalProperties": False})]}
+    return {"anyOf": branches}
 
 
 def bounded(schema: object) -> JsonSchema:
