@@ -11,7 +11,8 @@ from typing import Final, get_args
 from appliance.orchestrator.coordinators.task_signs import TaskType
 
 _WORD: Final = re.compile(r"[a-z']+|\?|[^\sa-z?]+")
-_FLOOR: Final = 0.3  # how often a word counts as seen that was not
+_COMMON: Final = 20  # messages; for how many the share of a word among all types speaks beside what one type showed
+_SEEN: Final = 2  # times; a word seen less often says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,14 @@ class Example:
 
 
 def examples() -> tuple[Example, ...]:
-    """Return the examples that come with the appliance, one a line: type, complexity and message, parted by tabs."""
+    """Return the examples that come with the appliance."""
     text = files(__package__).joinpath("examples.tsv").read_text(encoding="utf-8")
-    return tuple(Example(*line.split("\t")) for line in text.splitlines())
+    return read(text)
+
+
+def read(table: str) -> tuple[Example, ...]:
+    r"""Return the examples of *table*: type, complexity and message, parted by tabs; ``\n`` in a message ends a line."""
+    return tuple(Example(*line.replace("\\n", "\n").split("\t")) for line in table.splitlines())
 
 
 class Learnt:
@@ -41,10 +47,11 @@ class Learnt:
 
     def likelihoods(self, message: str) -> Mapping[TaskType, float]:
         """Return the logarithm of how likely *message* is of each type; a type that was never seen is not in it."""
-        known = [self._having[feature] for feature in _features(message) if feature in self._having]
+        known = [having for each in _features(message) if (having := self._having.get(each, Counter())).total() >= _SEEN]
+        total = self._types.total()
         return {
-            kind: math.log(count / self._types.total())
-            + sum(math.log((having[kind] + _FLOOR) / (count + 2 * _FLOOR)) for having in known)
+            kind: math.log(count / total)
+            + sum(math.log((having[kind] + _COMMON * having.total() / total) / (count + _COMMON)) for having in known)
             for kind in get_args(TaskType)
             if (count := self._types[kind])
         }

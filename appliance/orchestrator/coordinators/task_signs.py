@@ -14,21 +14,27 @@ TaskType = Literal[
 Signs = Mapping[int, Sequence[str]]  # by weight
 
 _LOCATE: Final[Signs] = {
+    5: (
+        "point me (to|at)",
+        "(looking|search) for",
+        "^(find|locate)",
+        "(tell me|know) where",
+        "where\\?$",
+        "(which|what) (file|class|module|function)",
+        "(is there already|are there any)",
+        "entry point",
+    ),
     3: (
         "where (is|are|does|do|did|the)",
         "where's",
         "(find|locate|search|grep|look)( me| for| up)?",
-        "point me (to|at)",
         "show me",
         "(which|what) * (file|line|class|module|function|method|enum|package|place|table)s?",
         "(which|what) * (endpoint|key|setting|flag|constant)s?",
         "in (which|what)",
         "(name|path|location|definition|place) of",
-        "is there (a|an|already|any)",
-        "looking for",
-        "are there any",
+        "is there (an?|any)",
         "(list|collect|enumerate|gather) (all|every|the)",
-        "entry point",
         "i need the (function|class|code|file)",
     ),
     2: ("defined", "declared", "configured", "stored", "implements", "definition", "dead code", "constants?", "which *"),
@@ -50,7 +56,6 @@ _OVERVIEW: Final[Signs] = {
         "sketch",
         "(what|which) * (languages|frameworks|directories|components)",
         "just cloned",
-        "i'm new",
         "take over",
         "what am i looking at",
         "(what|which) (does|is) (this|the) (project|repo|repository|library|app|code ?base)( do| for| about)?",
@@ -59,7 +64,7 @@ _OVERVIEW: Final[Signs] = {
         "main (parts|components|modules)",
         "(summari[sz]e|list|describe) * (package|module|folder|directory|modules|packages|folders)",
     ),
-    3: ("(parts|packages|modules) are", "how * (fit|work) together", "structure of"),
+    3: ("i'm new", "(parts|packages|modules) are", "how * (fit|work) together", "structure of"),
 }
 _EXPLAIN: Final[Signs] = {
     6: ("explain", "walk me through"),
@@ -71,7 +76,9 @@ _EXPLAIN: Final[Signs] = {
         "what (would|will) happen",
         "difference between",
         "(meaning|purpose|idea|rationale|point) (of|behind)",
-        "what (does|do) * (do|mean|return|stand for)",
+        "what (is|are) * (doing|for)",
+        "what (does|do) * (do|mean|return|raise|stand for)",
+        "(return|result) type",
         "how exactly",
         "(in|of) what unit",
         "what type",
@@ -96,12 +103,14 @@ _CALLERS: Final[Signs] = {
         "consumers?",
         "from where",
         "who * needs?",
-        f"{_WHO}( else| still| is| are)* (calls?|uses?|using|imports?|consumes?|invokes?|references|rely(ing)? on)( into)?",
+        f"{_WHO}( else| still| is| are)* (call(s|ing)?|us(es?|ing)|imports?|consumes?|invokes?)( into)?",
+        f"{_WHO}( else| still| is| are)* (references|rely(ing)? on)",
         "where * (used|called|invoked|referenced|imported)",
         "(anything|anyone|anybody|something) (depends?|relies) on",
         "where (do|does|did) (we|you|it|they|anyone) (call|use|invoke|import|reference)",
         "(which|every) \\w+ (that )?still (calls?|uses?)",
         "(is|are) (\\S+ ){1,4}(called|used|invoked|imported)",
+        "(is|are) \\S+ (dead|unused)",
         "(still|do we) (need|use|used|needed)",
     ),
 }
@@ -184,7 +193,8 @@ _HISTORY: Final[Signs] = {
         "story of",
         "last (changed?|changes?|touched|modified|edited|updated)",
         "(latest|recent) changes?",
-        "what changed",
+        "what (changed|happened)",
+        "(over|in|during) the (last|past) \\w+ (days|weeks|months|years)",
         "changed (between|since)",
         "when (was|were|did)",
         "has any(one|body)",
@@ -199,6 +209,7 @@ _HISTORY: Final[Signs] = {
 _REVIEW: Final[Signs] = {
     7: (
         "reviews?",
+        "lgtm",
         "audit(?! logs?| trail)",
         "(look|glance) at (my|our|this|the) (changes?|code|branch|patch|pr|diff)",
         "what you think",
@@ -219,12 +230,14 @@ _REVIEW: Final[Signs] = {
         "claims?",
         "is (our|my|the|this) * (safe|secure|correct|sound|ok)",
         "mistakes",
+        "(be|are|is) (improved|nicer|better|cleaner)",
+        "improvements?",
     ),
     3: ("diff", "patch", "guidelines", "judge", "risky", "vulnerab\\w+"),
 }
 _TEST: Final[Signs] = {
-    9: (
-        "(write|add|generate|create|run|set up|design|extend|cover|port) * (test|test suite|test case|assertion)s?",
+    12: (
+        "(write|add|generate|create|run|set up|design|extend|cover|port) (\\S+ ){0,4}(test|test suite|assertion)s?",
         "(extend|increase|improve) * (tests?|coverage)",
         "(unit|load|regression|smoke|property-based|end-to-end|e2e|automated) tests?",
         "(not|un) ?(covered|tested)",
@@ -244,18 +257,34 @@ _TEST: Final[Signs] = {
     3: ("tests?", "tested", "coverage"),
 }
 _VERBS: Final = (
-    "(add|remove|rename|replace|change|fix|bump|extract|make|migrate|refactor|rewrite|implement|convert|port|use"
-    "|sort|write|handle|speed up|move|delete|update|split|inline|drop|create|introduce|support|optimi[sz]e"
+    "(add|remove|rename|replace|change|fix|bump|extract|make|migrate|refactor|rewrite|implement|convert|port|use|switch"
+    "|sort|write|handle|speed up|move|delete|update|split|inline|drop|create|introduce|support|optimi[sz]e|get rid of"
     "|clean up|set|wrap|deprecate|build|raise|lower|mark|correct|let|allow|turn|log|enable|disable|adapt|extend"
     "|simplify|expose|hide|upgrade|format|translate|put|throw|reduce|increase|limit|cache|register|unify|merge"
-    "|rework|store|return|ignore|keep|stop|start)"
+    "|swap|throttle|comment out|rework|store|return|ignore|keep|stop|start)"
+)
+_NO_ORDER: Final = (  # first words of what asks, tells or wants something looked at
+    "(wh\\w+|how|is|are|was|were|do|does|did|can|could|should|has|have|in|on|at|of|for|from|with|by|to|since|after|before"
+    "|when|if|find|show|list|give|tell|explain|describe|summari[sz]e|review|check|verify|audit|run|test|cover|mock|trace|follow"
+    "|search|locate|look|compare|investigate|and|or|but|all|not|that|this|see|get|during|inside|under|over|as|analy[sz]e)"
 )
 _EDIT: Final[Signs] = {
-    8: (f"^(please |pls |can you |could you |let's |now )*{_VERBS}",),
+    8: (
+        f"^(please |now |let's |just )*{_VERBS}",
+        f"(can|could|would|will) you (please |just |also )*{_VERBS}",
+        f"(i|we) (need|want|have|would like|'d like)( you)? to {_VERBS}",
+        "we need (a|an|support)",
+    ),
+    5: (
+        f"^(please )?(?!{_NO_ORDER}\\b)\\w+( out| up| off| down| in)? (the|an?|our|all|every|each|this|these|those|my) \\w+",
+    ),
     4: (
         "should (?!i|we)\\w+",
-        "(i|we) (need|want|would like) (a|an|support|to (?!know|see|understand|find|learn))",
-        "must be",
+        "(i|we) (need|want|would like|'d like) (a|an|support|that|to (?!know|see|understand|find|learn))",
+        "must( not)? be",
+        "(has|have|needs?) to (go|be|become)",
+        "get rid of",
+        "please$",
     ),
 }
 _DEBUG: Final[Signs] = {
@@ -271,7 +300,7 @@ _DEBUG: Final[Signs] = {
         "root cause",
         "permission denied",
         "no space left",
-        "(cannot|can'?t|could not) (find|open|borrow|import|connect)",
+        "(cannot|can'?t|could not) (find(?! where| the| any| out)|open|borrow|import|connect)",
         "investigate",
         "(find out|figure out|no idea|any idea) (whether|why|what)?",
         "track it down",
@@ -304,11 +333,17 @@ _DEBUG: Final[Signs] = {
         "worked (before|until|yesterday)",
         "(i|we) upgraded",
         "as soon as",
+        "complains?",
+        "(strange|weird|odd) \\w+",
+        "even (if|though|when)",
+        "(shows?|shown|displays?|prints?|gives|gets?) (nan|null|none|undefined|nothing|twice|\\[object)",
     ),
     2: ("says", "errors?", "bugs?", "sometimes", "why", "any more"),
 }
 _SMALL_TALK: Final[Signs] = {
     12: (
+        "^(help|stop|yes|no|undo|cancel|continue)[.!?]*$",
+        "(haiku|poem|joke|weather|recipe|football)",
         "^(hi|hello|hey|thanks?|thank you|ok(ay)?|great|good (morning|evening)|bye)\\b[^.]{0,25}$",
         "^(how are you|what can you do|what's your name|(please|do you) speak|tell me a joke)\\b[^.]{0,25}$",
     ),

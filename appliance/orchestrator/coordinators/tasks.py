@@ -14,7 +14,7 @@ from appliance.orchestrator.coordinators.task_size import Complexity, complexity
 
 _LONGEST: Final = 4000  # of a message, what is read
 _FOLLOW_UP: Final = 8  # words; a message that short may lean on the one before it
-_WEIGHT: Final = 1.5  # of a sign beside what was learnt
+_WEIGHT: Final = 2.0  # of a sign beside what was learnt
 _COOLED: Final = 4.0  # words are no independent witnesses, so that what they say together is taken for less
 _UNSURE, _SURE = 0.5, 0.95
 _INTENTS: Final[Mapping[questions.Intent, TaskType]] = {
@@ -49,12 +49,13 @@ class TaskAnalyzer:
     def analyze(self, message: str, *, history: Sequence[str] = ()) -> TaskAnalysis:
         """Return what *message* asks for. One that says too little by itself is read with the latest of *history*."""
         text = message[:_LONGEST].strip()
+        keywords = keywords_of(text)
+        text = _plainly(text)
         task, confidence = self._type_of(text)
         before = next((each[:_LONGEST] for each in reversed(history) if each.strip()), "")
-        keywords = keywords_of(text)
         if before and len(text.split()) <= _FOLLOW_UP and _LEANS.search(text):
             if task == "other" or confidence < _UNSURE:
-                task, confidence = self._type_of(before)[0], _UNSURE
+                task, confidence = self._type_of(_plainly(before))[0], _UNSURE
             keywords = tuple(dict.fromkeys((*keywords, *keywords_of(before))))[:MOST_KEYWORDS]
         return TaskAnalysis(task, complexity_of(text, task), keywords, confidence)
 
@@ -78,6 +79,27 @@ class TaskAnalyzer:
 _LEANS: Final = re.compile(
     r"^(?:and|what about|how about|why|also|now|then|ok)\b|\b(?:it|that|this|these|those|there|them)\b", re.IGNORECASE
 )
+
+_AS_TYPED: Final = tuple(
+    (re.compile(typed, re.IGNORECASE), plain)
+    for typed, plain in (
+        (r"^(?:hi|hello|hey|dear|good (?:morning|evening)|guten tag|bonjour)\b[^,.!\n]{0,25}[,.!\n]\s*(?=\w.{12})", ""),
+        (r"\b(what|where|who|how|that)s\b", r"\1's"),
+        (r"\b(do|does|did|is|are|was|could|would|should|has|have)nt\b", r"\1n't"),
+        (r"\bcant\b", "can't"),
+        (r"\bim\b", "i'm"),
+        (r"\bu\b", "you"),
+        (r"\br\b", "are"),
+        (r"\b(?:pls|plz)\b", "please"),
+    )
+)
+
+
+def _plainly(text: str) -> str:
+    """Return *text* without a greeting before what is asked, and with what is typed in haste as it is written."""
+    for typed, plain in _AS_TYPED:
+        text = typed.sub(plain, text)
+    return text
 
 
 def _without_names(text: str) -> str:
