@@ -152,6 +152,7 @@ class Place:
             chat=chat,
             digest=lambda name: f"sha256 of {name}",
             clock=shop.clock,
+            pauses=(0.0, 0.0),
         )
         self.desk = desk_of(self.parts.connect, registry=shop.registry, chat=chat, clock=shop.clock)
         self.runner = runner_of(self.parts, rules=rules)

@@ -36,7 +36,7 @@ class Parts:
     """What missions are made of: the index, the model that may be None, and *digest*, which tells that of a model by name.
 
     *connect* opens the global database, once for each that writes there. *trial* finds out what a model can do, before it
-    takes part in its first mission.
+    takes part in its first mission. *pauses* are the seconds before an engine that could not be asked is asked again.
     """
 
     connect: Connect
@@ -47,6 +47,7 @@ class Parts:
     digest: Callable[[str], str]
     clock: Clock
     trial: Trial = probe_reading
+    pauses: Sequence[float] = (2.0, 5.0, 15.0)
 
     @property
     def graphs(self) -> GraphReader:
@@ -94,6 +95,7 @@ def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[Safet
         trial=parts.trial,
         digest=parts.digest,
         repos=lambda mission: _repos(mission, parts.registry),
+        pauses=parts.pauses,
     )
 
     def hands(mission: Mission) -> WorkingHands:

@@ -1,7 +1,7 @@
 """The hands of a mission: where its steps are really taken. A replay has none."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -63,6 +63,7 @@ class Equipment:
     trial: Trial
     digest: Callable[[str], str]
     repos: Callable[[Mission], tuple[str, ...]]
+    pauses: Sequence[float]  # seconds before an engine that could not be asked is asked again
     abilities: dict[str, Abilities] = field(default_factory=dict)
 
 
@@ -122,9 +123,17 @@ class WorkingHands:
         }
 
     async def complete(self, request: ChatRequest, *, seconds: float) -> Outcome:
-        """Return what the model writes, or why it does not."""
+        """Return what the model writes, or why it does not; an engine that is busy or starts again is asked a few times."""
+        for pause in self._with.pauses:
+            outcome = await self._completed(request, seconds)
+            if outcome.get("code") != EngineUnavailable.code:
+                return outcome
+            await asyncio.sleep(pause)
+        return await self._completed(request, seconds)
+
+    async def _completed(self, request: ChatRequest, seconds: float) -> Outcome:
         if self._with.chat is None:
-            return {**_NOTHING, "error": "No chat model is set up.", "code": EngineUnavailable.code}
+            return {**_NOTHING, "error": "No chat model is set up.", "code": "no_model"}
         try:
             async with asyncio.timeout(seconds):
                 said = await complete(self._with.chat, request)

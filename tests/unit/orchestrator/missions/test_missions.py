@@ -201,6 +201,21 @@ def test_an_engine_that_fails_costs_the_prose_and_nothing_else(place: Make, erro
     assert (answer.kind, answer.gate.reason) == ("structure", error.message)
 
 
+def test_an_engine_that_is_busy_is_asked_again(place: Make) -> None:
+    class Busy(Scripted):
+        left = 2
+
+        async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+            if reads(request) and self.left:
+                self.left -= 1
+                raise EngineUnavailable("the model is busy: 8 questions wait.")
+            async for delta in super().chat(request):
+                yield delta
+
+    answer = answer_of(place(Busy(replies(_CAPTION))).done(_GOAL))
+    assert _CAPTION in [sentence.text for sentence in answer.sentences]
+
+
 def test_an_unfinished_choice_is_a_failure(place: Make) -> None:
     answer = answer_of(place(Scripted(replies(_CAPTION), finish="length")).done(_GOAL))
     assert any("0 of 4 choices" in warning for warning in answer.warnings)
