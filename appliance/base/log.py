@@ -11,8 +11,13 @@ Level = Literal["debug", "info", "warning", "error"]
 
 
 def get(name: str) -> Logger:
-    """Return the logger called *name*. Events are ``noun.verb``, values are keywords; file contents never go in."""
-    return structlog.stdlib.get_logger(name)
+    """Return the logger called *name*. Events are ``noun.verb``, values are keywords; file contents never go in.
+
+    Standard output is the program's own: where nobody called `configure`, as in a script of somebody else, lines go to
+    that program's `logging`, which by itself drops what is below a warning.
+    """
+    logger: Logger = structlog.wrap_logger(logging.getLogger(name), wrapper_class=structlog.stdlib.BoundLogger)
+    return logger
 
 
 def configure(*, level: Level, json: bool, stream: TextIO | None = None) -> None:
@@ -29,8 +34,6 @@ def configure(*, level: Level, json: bool, stream: TextIO | None = None) -> None
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=level.upper(), format="%(message)s", stream=target, force=True)

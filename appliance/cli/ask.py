@@ -16,6 +16,8 @@ from appliance.errors import Unavailable
 _LINES = 8
 _READING = "The model's reading (where it points is checked, what it says is not):"
 _EXACT = "From the symbol table, exactly; no model was asked:"
+_FOUND = "What was found; a note above says which sentences are the model's reading (where they point is checked):"
+_TOLD = "What the graph and git tell; the model wrote none of it:"
 
 
 @click.command()
@@ -55,7 +57,8 @@ class Paper:
         self._screen = screen
         self._waiting = aside.status("The model reads the evidence…")
         self._sentences = 0
-        self._kind = ""
+        self._numbered = False
+        self._heading = ""
         self._noted: set[str] = set()
         self.done = False
 
@@ -74,8 +77,10 @@ class Paper:
             self._end(msgspec.json.decode(event.data, type=Answer))
 
     def whole(self, answer: Answer) -> None:
-        """Write an *answer* that is there already."""
+        """Write the *answer* of a mission, its sentences numbered: its notes speak of them by number."""
         self._cards(answer)
+        self._numbered = True
+        self._heading = _TOLD if answer.kind == "structure" else _FOUND
         for sentence in answer.sentences:
             self._sentence(sentence)
         for struck in answer.struck:
@@ -88,7 +93,7 @@ class Paper:
             self._waiting.start()
 
     def _cards(self, answer: Answer) -> None:
-        self._kind = answer.kind
+        self._heading = _EXACT if answer.kind == "structure" else _READING
         for evidence in answer.evidence:
             self._card(evidence)
         if not answer.evidence:
@@ -118,10 +123,11 @@ class Paper:
     def _sentence(self, sentence: Sentence) -> None:
         self._waiting.stop()
         if not self._sentences:
-            self._screen.print(Text(_EXACT if self._kind == "structure" else _READING, style="italic"))
+            self._screen.print(Text(self._heading, style="italic"))
         self._sentences += 1
+        lead = f"{self._sentences:>3}. " if self._numbered else "  "
         cites = "".join(f"[{n}]" for n in sentence.cites)
-        self._screen.print(Text.assemble("  ", sentence.text, (f" {cites}", "bold")))
+        self._screen.print(Text.assemble(lead, sentence.text, (f" {cites}", "bold")))
 
     def _struck(self, struck: Struck) -> None:
         self._waiting.stop()

@@ -231,7 +231,9 @@ def _expire(conn: sqlite3.Connection, now: float) -> None:
 def _row(conn: sqlite3.Connection, approval: str) -> sqlite3.Row:
     row: sqlite3.Row | None = conn.execute("SELECT * FROM approvals WHERE id = ?", (approval,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no approval {approval!r}.", remedy="The list of approvals names them.", approval=approval)
+        raise NotFound(
+            f"There is no approval {approval!r}.", remedy="`skellig status` shows those that wait.", approval=approval
+        )
     return row
 
 

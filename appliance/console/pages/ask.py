@@ -49,6 +49,15 @@ WORDS: Final[Mapping[AnswerKind, Words]] = {
     ),
     "evidence": Words("No reading", "", "No prose: the model wrote nothing."),
 }
+OF_MISSIONS: Final[Mapping[AnswerKind, Words]] = {
+    **WORDS,
+    "structure": Words("From the graph and git", "The model wrote none of it.", "Nothing was found."),
+    "prose": Words(
+        "What was found",
+        "A note says which sentences are the model's reading: where they point is verified, what they say is not.",
+        "Nothing that the model wrote could be kept.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +108,10 @@ BLANK: Final = Evidence(0, Place("", "", "", 0, 0, "", ""), "", "", verified=Tru
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A whole answer."""
+    """A whole answer. ``numbered``: its warnings speak of its sentences by number."""
 
     words: Words
+    numbered: bool
     silence: str
     scope: str
     count: str
@@ -172,14 +182,15 @@ async def _whole(form: Question, services: Services) -> Answer:
     return await services.answer(question, scope=await asyncio.to_thread(scope_of, services, form.repo))
 
 
-def answer_view(answer: Answer, services: Services) -> AnswerView:
-    """Return *answer* in the words of the page."""
-    words = WORDS[answer.kind]
+def answer_view(answer: Answer, services: Services, *, of_mission: bool = False) -> AnswerView:
+    """Return *answer* in the words of the page: in one of a mission a model and the graph may stand side by side."""
+    words = (OF_MISSIONS if of_mission else WORDS)[answer.kind]
     shown = answer.evidence[:_CARDS]
     cards = tuple(Evidence.of(citation, services=services, among=len(shown)) for citation in shown)
     links = {citation.n: Place.of(citation.span).href for citation in answer.evidence}
     return AnswerView(
         words=words,
+        numbered=of_mission,
         silence=_silence(words, answer.gate),
         scope=" · ".join(_freshness(fresh) for fresh in answer.freshness),
         count=_count(answer),

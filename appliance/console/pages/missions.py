@@ -269,7 +269,7 @@ def _one(
         earlier=f"/missions/{mission.id}?before={after + 1}" if after else "",
         later=f"/missions/{mission.id}" if before is not None else "",
         live=not row.ended and before is None,
-        answer=answer_view(mission.answer, services) if mission.answer is not None and answered else None,
+        answer=answer_view(mission.answer, services, of_mission=True) if mission.answer is not None and answered else None,
         outcome=outcome,
         fault=fault,
     )

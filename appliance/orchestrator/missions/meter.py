@@ -7,6 +7,7 @@ from appliance.contracts.tools import Json
 from appliance.orchestrator.missions.model import Entry, EntryKind, MissionLimits, Usage
 
 _IDLE: Final[frozenset[EntryKind]] = frozenset({"paused", "interrupted", "asked_approval"})  # no work before or behind
+_OUTCOMES: Final[frozenset[EntryKind]] = frozenset({"model_said", "tool_gave"})
 
 
 class Meter:
@@ -28,8 +29,8 @@ class Meter:
         """Count *entry*."""
         last, self._last = self._last, entry
         total = self.total
-        if last is not None and _IDLE.isdisjoint((last.kind, entry.kind)):
-            total = replace(total, seconds=round(total.seconds + entry.at - last.at, 3))
+        if last is not None:
+            total = replace(total, seconds=round(total.seconds + _worked(last, entry), 3))
         if entry.kind == "asked_model":
             total = replace(total, model_calls=total.model_calls + 1)
         elif entry.kind == "called_tool":
@@ -61,6 +62,16 @@ class Meter:
             if used >= limit:
                 return f"The mission has used its {limit:,.0f} {what}."
         return ""
+
+
+def _worked(last: Entry, entry: Entry) -> float:
+    """Return the seconds of work that lie between *last* and *entry*, which follows it."""
+    if _IDLE.isdisjoint((last.kind, entry.kind)):
+        return entry.at - last.at
+    if last.kind == "interrupted" and entry.kind in _OUTCOMES:  # the step in flight was begun again: its time is its own
+        spent = entry.data.get("seconds")
+        return min(float(spent), entry.at - last.at) if isinstance(spent, int | float) else 0.0
+    return 0.0
 
 
 def _number(value: Json) -> int:

@@ -1,5 +1,7 @@
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -59,3 +61,11 @@ def test_an_error_reads_as_its_sentence_and_its_remedy() -> None:
     error = ApplianceError("The port is taken.", remedy="Choose another.", port=7878)
     assert str(error) == "The port is taken. Choose another."
     assert error.context == {"port": 7878}
+
+
+def test_a_program_that_configured_nothing_keeps_its_standard_output_to_itself() -> None:
+    code = "from appliance.base import log\nlog.get('agent').info('agent.turn')\nlog.get('agent').warning('agent.broke')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == ""
+    assert "agent.turn" not in ran.stderr
+    assert "agent.broke" in ran.stderr

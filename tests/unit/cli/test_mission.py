@@ -53,16 +53,19 @@ def well(appliance: ScriptedServer) -> ScriptedServer:
     return appliance
 
 
-def test_steps_are_told_aside_and_the_answer_is_printed_as_ask_prints_it(well: ScriptedServer, line: Line) -> None:
+def test_steps_are_told_aside_and_the_answer_is_printed_with_its_sentences_numbered(
+    well: ScriptedServer, line: Line
+) -> None:
     well.replies["GET /api/v1/missions/mission_1/events"] = ENDED
     ran = line("mission", "run", "How is", "the total made?", "--repo", "shop", "--project", "till")
     assert ran.status == 0
     assert ran.err == (
         "    0.0 s  mission      begins: How is the total made?\n    2.0 s  researcher   search gave, after 0.2 s: 1 place\n"
     )
-    order = ["[1] shop/cart.py:3-9", "The model's reading", "It adds up the lines. [1]", "struck: frob"]
+    order = ["[1] shop/cart.py:3-9", "the model's reading", "  1. It adds up the lines. [1]", "struck: frob"]
     places = [ran.out.index(said) for said in order]
     assert places == sorted(places)
+    assert "The model's reading" not in ran.out, "What the graph tells stands beside it"
     posted = next(asked for asked in well.asked if asked.method == "POST")
     assert json.loads(posted.body) == {
         "goal": "How is the total made?", "project": "till", "repos": ["shop"], "branches": [],

@@ -63,14 +63,16 @@ def test_a_paused_mission_goes_on_by_the_form_and_one_that_has_ended_does_not(br
     assert (late.status_code, "only a paused one can be resumed" in late.text) == (409, True)
 
 
-def test_the_answer_stands_on_the_page_as_ask_shows_it_and_its_steps_one_click_away(
+def test_the_answer_stands_on_the_page_with_its_sentences_numbered_and_its_steps_one_click_away(
     browser: Client, services: Services
 ) -> None:
     mission = started(browser)
     played(services, mission)
     page = browser.get(f"/missions/{mission}").text
     assert "<code>Cart.total</code> adds up the lines." in page
-    assert "The locations are verified; the reading is not." in page
+    assert 'class="prose numbered"' in page, "A note names sentences by their numbers"
+    assert "A note says which sentences are the model&#39;s reading" in page
+    assert "The locations are verified; the reading is not." not in page, "What the graph tells stands there too"
     assert "frobnicate" in page.partition('aria-label="Struck claims"')[2]
     assert "/file?repo=repo_0&amp;path=shop%2Fcart.py" in page
     assert "data-live" not in page
@@ -90,8 +92,8 @@ def test_an_answer_of_many_places_keeps_its_page_small_and_says_what_is_not_on_i
     answer = browser.get(f"/missions/{mission}")
     assert len(answer.content) < 60_000
     assert "40 of 40 verified at their commit; 24 further places" in answer.text
-    assert "[40]</a>" in answer.text.partition('class="prose"')[2]
-    assert "start=3&amp;end=4#L3" in answer.text.partition('class="prose"')[2].partition("[40]")[0]
+    assert "[40]</a>" in answer.text.partition('class="prose numbered"')[2]
+    assert "start=3&amp;end=4#L3" in answer.text.partition('class="prose numbered"')[2].partition("[40]")[0]
 
 
 def test_what_models_and_repositories_say_is_text_on_every_page_of_a_mission(browser: Client, services: Services) -> None:

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -78,10 +80,10 @@ def test_a_record_of_another_recipe_is_not_called_different(office: Office, monk
     assert "recipe 99" in replay.reason
 
 
-def test_a_mission_goes_on_from_its_record(office: Office) -> None:
-    """The store refused once, in the middle; what was done before is not done again."""
-    mission = office.ask()
-    append, left = office.runner._records.append, [5]
+@contextmanager
+def refused_once(office: Office, *, at: int) -> Iterator[None]:
+    """Have the store refuse the entry that is written as the *at*-th."""
+    append, left = office.runner._records.append, [at]
 
     def refusing(*given: object, **named: object) -> object:
         left[0] -= 1
@@ -90,7 +92,14 @@ def test_a_mission_goes_on_from_its_record(office: Office) -> None:
         return append(*given, **named)  # type: ignore[arg-type]
 
     office.runner._records.append = refusing  # type: ignore[method-assign, assignment]
-    with pytest.raises(StoreBusy):
+    yield
+    office.runner._records.append = append  # type: ignore[method-assign]
+
+
+def test_a_mission_goes_on_from_its_record(office: Office) -> None:
+    """The store refused once, in the middle; what was done before is not done again."""
+    mission = office.ask()
+    with refused_once(office, at=5), pytest.raises(StoreBusy):
         run(office, mission)
     assert (office.desk.get(mission.id).state, office.procedure.done) == ("running", [1, 2])
     assert run(office, mission).state == "done"
@@ -183,6 +192,21 @@ def test_time_in_a_pause_is_not_time_at_work(office: Office) -> None:
     office.clock.advance(5_000)
     office.desk.resume(mission.id, by="ada")
     assert run(office, mission).usage.seconds == 30.0
+
+
+def test_a_step_that_was_begun_again_counts_as_work_and_the_time_without_a_process_does_not(office: Office) -> None:
+    async def slow(number: int) -> Outcome:
+        office.clock.advance(10)
+        return await counted(number)
+
+    office.procedure.hand = slow
+    mission = office.ask()
+    with refused_once(office, at=5), pytest.raises(StoreBusy):
+        run(office, mission)
+    office.clock.advance(5_000)
+    assert run(office, mission).usage.seconds == 30.0
+    assert kinds(office, mission).count("interrupted") == 1
+    stays_the_same(office, mission)
 
 
 def test_only_a_paused_mission_can_be_resumed(office: Office) -> None:
