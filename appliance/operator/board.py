@@ -76,16 +76,12 @@ class Board:
         """Accept a staged report, again if need be; raise `Refused` for one that failed, or that is still being made."""
         slot = self.slot(agent, index)
         where = {"agent": slot.agent, "index": slot.index}
-        if slot.status == "pending":
-            raise Refused("nothing_staged", "Nobody has worked on this objective yet.", **where)
         if slot.status in {"running", "failed"}:
             how = "is being worked on" if slot.status == "running" else "failed: instruct the agent, or commission anew"
             raise Refused("not_staged", f"This objective {how}.", **where)
-        slot.status = "accepted"
-        if slot.result is None:
-            slot.settle("accepted", slot.agent_message or "", duration_ms=slot.duration_ms or 0.0)
-        else:
-            slot.result["status"] = "accepted"
+        if slot.agent_message is None and slot.result is None:
+            raise Refused("nothing_staged", "Nobody has worked on this objective yet.", **where)
+        slot.accept()
         return slot
 
     def agents(self) -> list[dict[str, Any]]:
@@ -94,7 +90,7 @@ class Board:
         for handle in self._handles.values():
             spec = handle.spec
             row: dict[str, Any] = {"name": spec.name, "description": spec.description, "model": spec.model}
-            if declared := spec.metadata.get("tools"):
+            if (declared := spec.metadata.get("tools")) is not None:
                 row["tools"] = copied(declared)
             rows.append(row)
         return rows
@@ -112,7 +108,7 @@ def accepted(slot: ObjectiveSlot) -> dict[str, Any]:
         "status": "accepted",
         "agent": slot.agent,
         "index": slot.index,
-        "summary": slot.agent_message,
+        "summary": slot.agent_message or "",
         "result": result,
     }
 

@@ -108,7 +108,9 @@ class Conversation:
         self.last_turn = asking.record("failed", error=said)
         with suppress(OperatorError):  # then it stands in the log as running, which `recover` settles
             self._keeping.turn(self.last_turn, self.coordinator, self._thread)
-        await asking.announce("fail", detail=said, status="failed", duration_ms=self.last_turn.duration_ms)
+        await asking.announce(
+            "fail", detail=f"Coordinator error: {said}", status="failed", duration_ms=self.last_turn.duration_ms
+        )
 
     def _request(self, asking: "_Asking", tools: list[OrchestrationTool]) -> AgentRequest:
         coordinator = self.coordinator

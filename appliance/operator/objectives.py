@@ -38,13 +38,23 @@ class ObjectiveSlot(BaseModel):
         self.status = status
         self.agent_message = report
         self.duration_ms = duration_ms
-        self.result = {
-            "status": status,
+        self.result = self._reported(report)
+
+    def accept(self) -> None:
+        """Take over what is staged, also where a host staged it by hand: what its result lacks is added."""
+        self.status = "accepted"
+        report, result = self.agent_message or "", self.result or {}
+        said = {key: result.get(key) or report for key in ("report", "summary")}
+        self.result = (result or self._reported(report)) | said | {"status": "accepted"}
+
+    def _reported(self, report: str) -> dict[str, Any]:
+        return {
+            "status": self.status,
             "agent": self.agent,
             "index": self.index,
             "report": report,
             "summary": report,
-            "duration_ms": duration_ms,
+            "duration_ms": self.duration_ms,
             "model": self.model,
             "objective": self.objective,
         }

@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from appliance.operator.plain import copied
@@ -16,6 +17,7 @@ Schema = dict[str, Any]
 READY = "__oa_tool_schema__"
 
 _SIMPLE: dict[object, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_OWNERS = ("self", "cls")  # of a method that is described before it is bound
 _ARRAYS = (Sequence, AbstractSet)
 
 
@@ -40,7 +42,7 @@ def tool_schemas(tools: Sequence[Tool]) -> list[Schema]:
 
 
 def _described(fn: Tool) -> Schema:
-    inner, bound = fn, set[str]()
+    inner, bound = fn, set(_OWNERS)
     while isinstance(inner, functools.partial):
         bound |= set(inner.keywords)
         inner = inner.func
@@ -63,11 +65,15 @@ def _described(fn: Tool) -> Schema:
 
 
 def _hints(fn: Tool) -> Mapping[str, object]:
-    target = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
-    try:
-        return typing.get_type_hints(target, include_extras=True)
-    except (NameError, TypeError):  # an annotation that only a type checker can read
-        return {}
+    """Return the types of the parameters, each by itself: what only a type checker can read is left out."""
+    made = getattr(fn, "__init__", fn) if inspect.isclass(fn) else fn
+    written = inspect.unwrap(made if inspect.isroutine(made) else type(made).__call__)
+    hints: dict[str, object] = {}
+    for name, hint in getattr(written, "__annotations__", {}).items():
+        alone = types.SimpleNamespace(__annotations__={name: hint})
+        with suppress(NameError, TypeError, AttributeError, SyntaxError):
+            hints |= typing.get_type_hints(alone, getattr(written, "__globals__", {}), include_extras=True)
+    return hints
 
 
 def _of_type(hint: object) -> Schema:

@@ -83,8 +83,29 @@ def test_what_is_accepted_is_returned_and_the_thread_is_the_runner_s() -> None:
 def test_nothing_staged_is_nothing_to_accept() -> None:
     sm = machine()
     sm.agent("scout").create_objective("later")
-    assert sm.accept("scout", 1)["error"] == "nothing_staged"
+    sm.agent("scout").create_objective("emptied").status = "staged"
+    assert [sm.accept("scout", index)["error"] for index in (1, 2)] == ["nothing_staged"] * 2
     assert sm.get_agent_message("scout", 1)["agent_message"] is None
+
+
+def test_what_a_host_staged_by_hand_is_accepted_and_its_result_made_whole() -> None:
+    sm = machine()
+    sm.agent("scout").create_objective("told").agent_message = "by hand"
+    sm.agent("scout").create_objective("given").result = {"summary": "short", "rows": 2}
+    told, given = (sm.accept("scout", index) for index in (1, 2))
+    assert (told["status"], told["summary"]) == ("accepted", "by hand")
+    assert told["result"] == {
+        "status": "accepted",
+        "agent": "scout",
+        "index": 1,
+        "report": "by hand",
+        "summary": "by hand",
+        "duration_ms": None,
+        "model": None,
+        "objective": "told",
+    }
+    assert given["result"] == {"summary": "short", "rows": 2, "report": "", "status": "accepted"}
+    assert [slot.status for slot in sm.agent("scout").objectives()] == ["accepted", "accepted"]
 
 
 def test_a_failed_report_cannot_be_accepted() -> None:

@@ -172,6 +172,11 @@ def test_the_boards_say_what_there_is() -> None:
     ]
 
 
+def test_an_agent_that_declares_no_tools_says_so() -> None:
+    sm = machine(None, junior("none", metadata={"tools": []}), junior("unsaid", metadata={"tools": None}))
+    assert [row.get("tools") for row in sm.list_agents()] == [[], None]
+
+
 def test_nothing_that_is_returned_is_what_the_machine_holds() -> None:
     sm = machine(None, junior(metadata={"tools": [["deep"]]}))
     go(sm.commission("scout", "o"))

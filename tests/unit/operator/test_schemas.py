@@ -103,7 +103,8 @@ def test_methods_and_objects_that_can_be_called_are_described() -> None:
             """Search by name."""
 
     assert openai_tool_schema(Search().by)["function"]["name"] == "by"
-    assert list(parameters(Search().by)["properties"]) == ["name"]
+    assert parameters(Search().by) == parameters(Search.by)
+    assert list(parameters(Search.by)["properties"]) == parameters(Search.by)["required"] == ["name"]
     assert openai_tool_schema(Search())["function"]["name"] == "Search"
     assert parameters(Search())["properties"] == {"query": {"type": "string"}, "limit": {"type": "integer"}}
 
@@ -111,10 +112,14 @@ def test_methods_and_objects_that_can_be_called_are_described() -> None:
 def test_annotations_in_words_are_read_and_those_that_cannot_be_are_text() -> None:
     def known(path: "str", depth: "int | None" = None) -> "None": ...
 
-    def unknown(path: "NoSuchType") -> None: ...  # type: ignore[name-defined]  # noqa: F821 - the claim
+    def unknown(path: "NoSuchType", depth: "int") -> None: ...  # type: ignore[name-defined]  # noqa: F821 - the claim
+
+    @functools.wraps(known)
+    def wrapped(*args: str) -> None: ...
 
     def bare(path, depth=1): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - the claim
 
     assert parameters(known)["properties"] == {"path": {"type": "string"}, "depth": {"type": "integer"}}
-    assert parameters(unknown)["properties"] == {"path": {"type": "string"}}
+    assert parameters(wrapped) == parameters(known)
+    assert parameters(unknown)["properties"] == {"path": {"type": "string"}, "depth": {"type": "integer"}}
     assert (parameters(bare)["required"], openai_tool_schema(bare)["function"]["description"]) == (["path"], "bare")

@@ -107,10 +107,11 @@ def test_a_coordinator_that_raises_is_announced_and_its_error_is_the_caller_s() 
     with pytest.raises(ZeroDivisionError):
         go(sm.run("q", streaming_callback=seen.append))
     assert steps(seen) == [("coordinator", "start"), ("coordinator", "fail")]
-    assert (seen[-1]["status"], seen[-1]["detail"]) == ("failed", "ZeroDivisionError: division by nothing")
+    said = "ZeroDivisionError: division by nothing"
+    assert (seen[-1]["status"], seen[-1]["detail"]) == ("failed", f"Coordinator error: {said}")
     assert sm.active_agent is None
     assert sm.last_turn is not None
-    assert (sm.last_turn.status, sm.last_turn.error) == ("failed", seen[-1]["detail"])
+    assert (sm.last_turn.status, sm.last_turn.error) == ("failed", said)
 
 
 def test_a_runner_that_changes_its_request_changes_nothing_else() -> None:
