@@ -200,6 +200,6 @@ def _text(prompt: str, context: Context) -> str:
     if not isinstance(context, Mapping):
         raise InvalidInput(f"The context is a {type(context).__name__}.", remedy="Pass text, or a mapping of JSON.")
     try:
-        return f"{prompt}\n\nContext:\n{json.dumps(context, ensure_ascii=False, default=dict)}"
+        return f"{prompt}\n\nContext:\n{json.dumps(context, ensure_ascii=False, allow_nan=False, default=dict)}"
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput("The context is not JSON.", remedy="Pass text, or a mapping of JSON.") from exc

@@ -129,7 +129,7 @@ class Conversation:
 
     async def _begun(self, text: str) -> str:
         self._waiting.require_open()
-        if not text.strip():
+        if not isinstance(text, str) or not text.strip():
             raise InvalidInput("The message says nothing.", remedy="Write what you want to know.")
         async with self._beginning:
             if self._session is None:

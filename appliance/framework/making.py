@@ -60,6 +60,7 @@ async def make(wanted: Wanted, *, place: Place | None = None) -> Made:
     than a model can be told of. Nothing is left open then.
     """
     settle.no_vertical(wanted.vertical)
+    settle.session_id(wanted.session_id)
     checked = settle.session_config(wanted.session_config)
     if place is not None:
         return await asyncio.to_thread(_made, wanted, checked, place)

@@ -119,7 +119,7 @@ def no_vertical(value: object) -> None:
 
 def provider(value: object, *, engine: str) -> None:
     """Raise `InvalidInput` unless *value* is None, ``local``, or the *engine* that runs the chat model."""
-    if value in {None, LOCAL, engine}:
+    if value is None or value in (LOCAL, engine):
         return
     if value in ENGINES:
         raise InvalidInput(
@@ -139,6 +139,12 @@ def model(value: object, *, served: str) -> str:
         f"The chat engine serves {served}, not {_shown(value)}.",
         remedy="Leave `model` out, or change `chat.model` in the settings and start the engine again.",
     )
+
+
+def session_id(value: object) -> None:
+    """Raise `InvalidInput` unless *value* is None or text: which text an id can be, the session service says."""
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"`session_id` is {_shown(value)}.", remedy="It is text, or None.")
 
 
 def profile(value: object, *, known: Mapping[str, AgentDefinition]) -> AgentDefinition | None:

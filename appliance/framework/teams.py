@@ -146,7 +146,7 @@ class Team:
         return _Nested(self)
 
     async def _run(self, task: str, *, run_id: str, callback: StreamingCallback) -> TeamResult:
-        if not task.strip():
+        if not isinstance(task, str) or not task.strip():
             raise InvalidInput("The task is empty.", remedy="Say what the team is to do.")
         kept = _Kept(self.coordinator or _by_rule(self))
         machine = StateMachine(

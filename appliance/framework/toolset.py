@@ -82,12 +82,12 @@ class ToolSet:
     def from_categories(cls, categories: Iterable[str], *, catalogue: Catalogue | None = None) -> "ToolSet":
         """Return the tools of *categories*; raise `InvalidInput` for one that no tool has."""
         whole = built_in() if catalogue is None else catalogue
-        return cls(frozenset().union(*(_of_category(name, whole) for name in _several(categories))), whole)
+        return cls(frozenset().union(*(_of_category(name, whole) for name in sorted(_several(categories)))), whole)
 
     @classmethod
     def from_tools(cls, names: Iterable[str], *, catalogue: Catalogue | None = None) -> "ToolSet":
         """Return the tools of these *names*; raise `InvalidInput` for one that does not exist."""
-        return cls(frozenset(_several(names)), built_in() if catalogue is None else catalogue)
+        return cls(_several(names), built_in() if catalogue is None else catalogue)
 
     @property
     def effects(self) -> frozenset[Effect]:
@@ -96,7 +96,7 @@ class ToolSet:
 
     def include(self, *names: str) -> "ToolSet":
         """Return this set with *names*; raise `InvalidInput` for one that does not exist."""
-        return ToolSet(self.names.union(names), self.catalogue)
+        return ToolSet(self.names | _several(names), self.catalogue)
 
     def include_category(self, category: str) -> "ToolSet":
         """Return this set with the tools of *category*; raise `InvalidInput` if no tool has it."""
@@ -104,7 +104,7 @@ class ToolSet:
 
     def exclude_tools(self, *names: str) -> "ToolSet":
         """Return this set without *names*; raise `InvalidInput` for one that does not exist at all."""
-        return self - ToolSet(frozenset(names), self.catalogue)
+        return self - ToolSet(_several(names), self.catalogue)
 
     def over(self, catalogue: Catalogue) -> "ToolSet":
         """Return the same names as a set over *catalogue*; raise `InvalidInput` for one that it has not."""
@@ -137,10 +137,15 @@ class ToolSet:
         return cls(frozenset(name for name, spec in whole.items() if spec.effect in effects), whole)
 
 
-def _several(names: Iterable[str]) -> Iterable[str]:
+def _several(names: Iterable[str]) -> frozenset[str]:
     if isinstance(names, str):
         raise InvalidInput(f"{display(names)[:_SHOWN]!r} is one text, not several names.", remedy="Put it into a list.")
-    return names
+    if not isinstance(names, Iterable):
+        raise InvalidInput(f"{display(repr(names))[:_SHOWN]} is no list of names.", remedy="Pass a list of texts.")
+    found = [*names]
+    if strange := [each for each in found if not isinstance(each, str)]:
+        raise InvalidInput(f"{display(repr(strange[0]))[:_SHOWN]} is no name.", remedy="Names are texts.")
+    return frozenset(found)
 
 
 def _of_category(category: str, catalogue: Catalogue) -> frozenset[str]:

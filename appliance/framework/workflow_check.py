@@ -43,7 +43,11 @@ _TYPES: Final[dict[KeyType, tuple[type, ...]]] = {
     "list": (list,),
     "map": (dict,),
 }
-_WORDS: Final = {"extra_forbidden": "there is no such key here", "missing": "it is missing"}
+_WORDS: Final = {
+    "extra_forbidden": "there is no such key here",
+    "missing": "it is missing",
+    "union_tag_not_found": "its `kind` is missing",
+}
 
 
 def validate_workflow(source: str) -> Workflow:

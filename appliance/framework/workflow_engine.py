@@ -118,6 +118,8 @@ def _schema(workflow: Workflow) -> type[State]:
 
 def _begun(workflow: Workflow, state: Mapping[str, object] | None) -> State:
     defaults = {key: kept.default for key, kept in workflow.state.items() if "default" in kept.model_fields_set}
+    if state is not None and not isinstance(state, Mapping):
+        raise InvalidInput(f"The state is a {type(state).__name__}.", remedy="Pass a mapping of its keys, or None.")
     given = dict(state or {})
     if strange := sorted(set(given) - workflow.state.keys()):
         raise InvalidInput(

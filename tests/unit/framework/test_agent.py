@@ -1,6 +1,7 @@
 """Claims about agents: their turns, their streams, and that they get nothing that they were not granted."""
 
 import asyncio
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -139,7 +140,9 @@ def test_turns_of_one_agent_are_one_conversation_with_the_system_prompt_once(hou
     assert last[-1].content == 'B\n\nContext:\n{"file": "x.py"}'
 
 
-@pytest.mark.parametrize(("prompt", "context"), [("", None), ("  ", None), ("A", 7), ("A", {"a": object()})])
+@pytest.mark.parametrize(
+    ("prompt", "context"), [("", None), ("  ", None), ("A", 7), ("A", {"a": object()}), ("A", {"a": math.nan}), (7, None)]
+)
 def test_a_prompt_or_context_that_says_nothing_is_refused(house: AgentHouse, prompt: str, context: object) -> None:
     async def work() -> None:
         async with agent(house) as made:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -106,3 +107,20 @@ def test_an_opening_that_cannot_be_sent_is_sent_with_the_next_message(house: Age
     finally:
         house.engine.failure = None
     assert [message.content for message in script.answers[-1].messages if message.role == "user"] == ["A", "B"]
+
+
+@pytest.mark.parametrize("text", ["", " ", None, 7])
+def test_a_message_that_says_nothing_is_refused_wherever_it_is_sent(house: AgentHouse, text: Any) -> None:  # noqa: ANN401
+    house.follow()
+
+    async def work() -> None:
+        async with agent(house) as made:
+            with pytest.raises(InvalidInput):
+                await made.chat().send(text)
+            with pytest.raises(InvalidInput):
+                _ = [event async for event in made.chat().stream(text)]
+            if text is not None:
+                with pytest.raises(InvalidInput):
+                    await made.chat(text).send("Hi")
+
+    asyncio.run(work())

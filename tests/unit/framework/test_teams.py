@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -207,9 +208,10 @@ def test_a_member_has_no_more_than_its_team() -> None:
         Team([member("a", tools=frozenset({"search", "edit"}))], tools=frozenset({"search"}))
 
 
-def test_an_empty_task_is_refused() -> None:
+@pytest.mark.parametrize("task", ["", " ", None, 7])
+def test_a_task_that_says_nothing_is_refused(task: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidInput):
-        run(Team([member("a")]), " ")
+        run(Team([member("a")]), task)
 
 
 def heard(team: Team) -> list[AgentEvent]:

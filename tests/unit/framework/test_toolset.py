@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,16 @@ def test_sets_combine() -> None:
     assert (few - ToolSet.from_tools(["callers"])).names == {"search_code"}
     assert list(few) == ["callers", "search_code"]
     assert ("callers" in few, "impact" in few, len(few)) == (True, False, 2)
+
+
+@pytest.mark.parametrize("names", [5, None, [1], [["search_code"]], [None]])
+def test_what_is_no_name_is_refused(names: Any) -> None:  # noqa: ANN401
+    makes: list[Callable[[Any], ToolSet]] = [ToolSet.from_tools, ToolSet.from_categories]
+    if isinstance(names, list):
+        makes += [lambda each: ToolSet.minimal().include(*each), lambda each: ToolSet.minimal().exclude_tools(*each)]
+    for make in makes:
+        with pytest.raises(InvalidInput, match="name"):
+            make(names)
 
 
 def test_a_set_never_changes() -> None:

@@ -33,7 +33,7 @@ def refused(text: str, kind: type[ApplianceError] = InvalidInput) -> str:
             "line 7, nodes.a.argument: there is no such key",
         ),
         (HEAD + "nodes:\n  a:\n    kind: hitl\n    ask: x\n", "line 4, nodes.a: input tag 'hitl'"),
-        (HEAD + "nodes:\n  a: {}\n", "line 4, nodes.a: unable to extract tag using discriminator 'kind'"),
+        (HEAD + "nodes:\n  a: {}\n", "line 4, nodes.a: its `kind` is missing"),
         (HEAD + "nodes:\n  a:\n    kind: agent\n    agent: x\n", "nodes.a.task: it is missing"),
         (HEAD + "nodes:\n  a:\n    kind: agent\n    agent: x\n    task: [y]\n", "line 7, nodes.a.task: it should be text"),
         (

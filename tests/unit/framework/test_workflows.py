@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -211,9 +212,10 @@ def test_what_a_workflow_needs_and_is_not_there_is_told_before_anything_runs() -
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [({"q": 7}, "'q' a int"), ({"other": 1}, "no key 'other'"), ({"q": None}, "'q' None")]
+    ("state", "said"),
+    [({"q": 7}, "'q' a int"), ({"other": 1}, "no key 'other'"), ({"q": None}, "'q' None"), (7, "state is a int")],
 )
-def test_an_input_that_does_not_fit_the_state_is_refused(state: Mapping[str, object], said: str) -> None:
+def test_an_input_that_does_not_fit_the_state_is_refused(state: Any, said: str) -> None:  # noqa: ANN401
     script = Scripted(tools={"search": lambda _: pytest.fail("it ran")}, agents={"a": str}, functions={"size": size})
     with pytest.raises(InvalidInput) as caught:
         ran(TOOL, state, script)
