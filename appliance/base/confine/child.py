@@ -209,7 +209,7 @@ def _until_end(order: Order, news: int, life: int) -> tuple[str, int]:
             return "memory", 0
         if any(before - now > most / 2 for before, now, most in zip(free, _free(folders), _most(order), strict=True)):
             used, count = watch.size(folders, most=limits.files)
-            if used > limits.disk or count > limits.files:
+            if used + watch.nameless(living) > limits.disk or count > limits.files:
                 return "disk", 0
             free = _free(folders)
 

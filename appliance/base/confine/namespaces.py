@@ -17,7 +17,7 @@ _HERE: Final = -100
 _BELOW: Final = 0x8000
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _STREAMS: Final = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
-_SHARED_MEMORY: Final = "size=64m,mode=1777"
+_SHARED_MEMORY: Final = "size=64m,nr_inodes=1k,mode=1777"
 _ROOT_SIZE: Final = "size=4m,mode=0755"
 _PIVOT: Final = {"x86_64": 155, "aarch64": 41}
 

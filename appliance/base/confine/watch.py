@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import time
 from pathlib import Path
 from typing import Final
@@ -80,6 +81,25 @@ def size(folders: tuple[str, ...], *, most: int) -> tuple[int, int]:
         except OSError:
             return used, most + 1
     return used, count
+
+
+def nameless(pids: list[int]) -> int:
+    """Return the bytes of files that *pids* hold open or mapped, and to which no name leads any more."""
+    held: dict[tuple[int, int], int] = {}
+    for task in (f"/proc/{pid}/task/{thread}" for pid in pids for thread in _names(f"/proc/{pid}/task")):
+        for name in _names(f"{task}/fd"):
+            try:
+                found = Path(task, "fd", name).stat()
+            except OSError:  # it was closed
+                continue
+            if stat.S_ISREG(found.st_mode) and not found.st_nlink:
+                held[found.st_dev, found.st_ino] = found.st_blocks * 512
+        for line in _read(f"{task}/maps").splitlines():
+            if line.endswith(b" (deleted)"):
+                bounds, _, _, device, number = line.split()[:5]
+                first, last = (int(each, 16) for each in bounds.split(b"-"))
+                held.setdefault((os.makedev(*(int(each, 16) for each in device.split(b":"))), int(number)), last - first)
+    return sum(held.values())
 
 
 def end_all(pid: int) -> int:

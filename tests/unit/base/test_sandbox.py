@@ -215,6 +215,29 @@ def test_who_fills_the_disk_is_ended(run: Run) -> None:
     assert run("sh", "-c", fill, disk=20 << 20).ending == "disk"
 
 
+HIDDEN = """
+import mmap, os
+for number in range(200):
+    file = open(f"{number}", "wb+")
+    os.unlink(f"{number}")
+    os.write(file.fileno(), bytes(2_000_000))
+    kept = [*globals().get("kept", []), HOW]
+os.write(1, b"all")
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "mmap.mmap(file.fileno(), 0)", "(mmap.mmap(file.fileno(), 0), file.close())"])
+def test_who_fills_the_disk_with_files_that_have_no_name_is_ended(run: Run, how: str) -> None:
+    done = run("python3", "-c", HIDDEN.replace("HOW", how), disk=20 << 20)
+    assert (done.ending, done.stdout) == ("disk", b"")
+
+
+def test_shared_memory_holds_few_files(run: Run) -> None:
+    """An empty one is memory of the kernel, which no other limit counts."""
+    fill = "import os; [os.close(os.open(f'/dev/shm/{n}', os.O_CREAT)) for n in range(5_000)]; print('all')"
+    assert run("python3", "-c", fill).stdout == b""
+
+
 def test_one_file_does_not_grow_past_its_limit(run: Run, folder: Path) -> None:
     done = run("sh", "-c", "head -c 9000000 /dev/zero > big", file_size=1 << 20)
     assert done.code != 0
