@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from appliance.contracts.tools import Effect, Json
-from appliance.errors import ApplianceError
+from appliance.errors import ApplianceError, ToolFailed
 from appliance.ids import MissionId
 from appliance.orchestrator.missions.canonical import canonical, fitted, link
 from appliance.orchestrator.missions.meter import Meter
@@ -172,7 +172,7 @@ class Journal:
         if self._tail is None:
             raise self._halt(RecordEnds("The record ends here."))
         outcome, seconds = await self._guarded(self._tail, do)
-        return self._step(kind, agent, fitted({**outcome, "seconds": round(seconds, 3)}), None).data
+        return self._step(kind, agent, _kept(outcome, seconds), None).data
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -257,6 +257,17 @@ def failure(error: ApplianceError) -> dict[str, Json]:
     """Return how an outcome says that it is *error*."""
     told: dict[str, Json] = {"error": str(error), "code": error.code, "retryable": error.retryable}
     return {**told, "approval": str(error.context["approval"])} if "approval" in error.context else told
+
+
+def _kept(outcome: Outcome, seconds: float) -> Outcome:
+    """Return what the record keeps of *outcome*; one that cannot stand there has failed, on record as in the mission."""
+    spent: dict[str, Json] = {"seconds": round(seconds, 3)}
+    try:
+        return fitted({**outcome, **spent})
+    except ApplianceError as exc:
+        return {**failure(exc), **spent}
+    except (ValueError, TypeError, RecursionError) as exc:
+        return {**failure(ToolFailed(f"What it gave is no JSON ({type(exc).__name__}).")), **spent}
 
 
 async def _interrupted() -> Outcome:

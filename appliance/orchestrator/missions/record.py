@@ -1,26 +1,37 @@
 """The records of missions on disk: each entry is durable before the next step is taken, and none is ever changed."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final, cast
 
 from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
-from appliance.codeintel.results import Answer, Scope
+from appliance.codeintel.results import Answer
 from appliance.contracts.tools import Json
-from appliance.errors import Conflict, NotFound
+from appliance.errors import Conflict, NotFound, StoreCorrupt
 from appliance.ids import MissionId
 from appliance.orchestrator.missions.canonical import canonical, link
 from appliance.orchestrator.missions.encoding import plain, typed
-from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, MissionLimits, MissionState, Usage
+from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, MissionState, Usage
 
 _PAGE: Final = 500
+_NO_PLACE: Final = 2**63 - 1  # of an entry that was given none: it stands behind all others
 _ANSWER: Final = (
     "(SELECT data FROM mission_entries AS e WHERE e.mission = m.id AND e.kind = 'answer' ORDER BY seq DESC LIMIT 1)"
 )
+_COLUMNS: Final = frozenset(each.name for each in fields(Mission))
+_NOTHING: Final[Mapping[str, Json]] = {
+    **dict.fromkeys(("goal", "asked_by", "model", "head"), ""),
+    **dict.fromkeys(("created_at", "entries"), 0),
+    **dict.fromkeys(("started_at", "ended_at", "answer")),
+    "repo_names": (),
+    "limits": {},
+    "usage": {},
+}
 SELECT: Final = f"SELECT m.*, {_ANSWER} AS answer FROM missions AS m"  # noqa: S608 - two constants
 
 
@@ -78,14 +89,14 @@ class Records:
             rows = conn.execute(
                 f"{SELECT} {where} ORDER BY number DESC LIMIT ? OFFSET ?", (*given, limit, offset)
             ).fetchall()
-        return [_mission(row) for row in rows]
+        return [_listed(row) for row in rows]
 
     def unended(self) -> list[Mission]:
         """Return every mission that has not ended, oldest first."""
         marks = ", ".join("?" * len(ENDED))
         with self._db.read() as conn:
             query = f"{SELECT} WHERE state NOT IN ({marks}) ORDER BY number"
-            return [_mission(row) for row in conn.execute(query, (*ENDED,))]
+            return [_listed(row) for row in conn.execute(query, (*ENDED,))]
 
     def counts(self) -> dict[MissionState, int]:
         """Return how many missions are in each state."""
@@ -103,7 +114,7 @@ class Records:
     def all_entries(self, mission: MissionId) -> Iterator[Entry]:
         """Yield every entry, in order, a page at a time."""
         after = 0
-        while page := self.entries(mission, after=after):
+        while after < _NO_PLACE and (page := self.entries(mission, after=after)):
             yield from page
             after = page[-1].seq
 
@@ -258,35 +269,44 @@ def _stand(conn: sqlite3.Connection, mission: MissionId, standing: Standing, at:
 
 def _entry(row: sqlite3.Row) -> Entry:
     """Return the entry of *row*; text that is not as we write it makes one whose hash cannot fit."""
+    seq, at = row["seq"], row["at"]
     try:
         data = json.loads(row["data"])
-        written = isinstance(data, dict) and canonical(data) == row["data"]
+        written = isinstance(data, dict) and canonical(data) == row["data"] and isinstance(seq, int) and math.isfinite(at)
     except (ValueError, TypeError, RecursionError):
         written = False
     if not written:
-        data = {"unreadable": str(row["data"])}
-    return Entry(row["mission"], row["seq"], row["at"], row["kind"], row["agent"], data, row["prev"], row["hash"])
+        data, seq, at = {"unreadable": str(row["data"])}, seq if isinstance(seq, int) else _NO_PLACE, 0.0
+    return Entry(row["mission"], seq, at, row["kind"], row["agent"], data, row["prev"], row["hash"])
 
 
 def _mission(row: sqlite3.Row) -> Mission:
-    return Mission(
-        id=MissionId(row["id"]),
-        goal=row["goal"],
-        scope=typed(json.loads(row["scope"]), Scope),
-        repo_names=tuple(json.loads(row["repo_names"])),
-        state=row["state"],
-        reason=row["reason"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        asked_by=row["asked_by"],
-        model=row["model"],
-        limits=typed(json.loads(row["limits"]), MissionLimits),
-        usage=typed(json.loads(row["usage"]), Usage),
-        entries=row["entries"],
-        head=row["head"],
-        answer=None if row["answer"] is None else _answer(row["answer"]),
-    )
+    """Return the mission of *row*; raise `StoreCorrupt` where somebody changed it so that it is none."""
+    plain_columns = {name: row[name] for name in row.keys() if name in _COLUMNS}  # noqa: SIM118 - a row yields its values
+    try:
+        read = {name: json.loads(row[name]) for name in ("scope", "repo_names", "limits", "usage")}
+        mission = typed({**plain_columns, **read, "answer": None}, Mission)
+    except (ValueError, TypeError, RecursionError) as exc:
+        raise StoreCorrupt(
+            "The mission's row in global.db is not as it was written.",
+            remedy="Its entries may be whole: `mission_entries` holds them.",
+            mission=str(row["id"]),
+        ) from exc
+    return mission if row["answer"] is None else replace(mission, answer=_answer(row["answer"]))
+
+
+def _listed(row: sqlite3.Row) -> Mission:
+    """Return the mission of *row* for a list; one that is damaged stands there with nothing but the reason."""
+    try:
+        return _mission(row)
+    except StoreCorrupt as exc:
+        bare: dict[str, Json] = {
+            "id": str(row["id"]),
+            "scope": {"project": ""},
+            "state": row["state"],
+            "reason": exc.message,
+        }
+        return typed({**_NOTHING, **bare}, Mission)
 
 
 def _answer(text: str) -> Answer | None:

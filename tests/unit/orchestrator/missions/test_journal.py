@@ -1,6 +1,7 @@
 """One mechanism for going on and for replay: what stands on record is never done again."""
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
@@ -259,6 +260,36 @@ def test_a_step_that_breaks_is_an_outcome(office: Office) -> None:
         "An error of ours: ZeroDivisionError."
     ]
     stays_the_same(office, mission)
+
+
+DEEP: Json = 1
+for _ in range(2_000):
+    DEEP = [DEEP]
+UNKEPT: dict[str, tuple[Json, str]] = {
+    "too many names": ({f"name {number}": "" for number in range(30_000)}, "limit_exceeded"),
+    "too long a name": ({"x" * 300_000: 1}, "limit_exceeded"),
+    "too deep": (DEEP, "tool_failed"),
+    "no number": (math.nan, "tool_failed"),
+    "no JSON": ({"a set": {1}}, "tool_failed"),  # type: ignore[dict-item]  # it is none
+}
+
+
+@pytest.mark.parametrize("name", UNKEPT)
+def test_an_outcome_that_cannot_stand_on_record_has_failed_and_the_mission_goes_on(office: Office, name: str) -> None:
+    """A repository chooses what a tool finds in it, and must not choose that a mission ends."""
+    value, code = UNKEPT[name]
+
+    async def give(number: int) -> Outcome:
+        await asyncio.sleep(0)
+        return {"value": 1, "error": "", "data": value if number == 2 else 0}
+
+    office.procedure.hand = give
+    done = asyncio.run(office.runner.run(office.ask().id, stopping=Going()))
+    assert done.state == "done"
+    gave = [entry.data for entry in office.desk.entries(done.id) if entry.kind == "tool_gave"]
+    assert [each.get("code", "") for each in gave] == ["", code, ""]
+    assert office.desk.verify(done.id).whole
+    assert asyncio.run(office.desk.replay(done.id)).same
 
 
 def test_code_that_breaks_ends_the_mission_and_says_so(office: Office) -> None:

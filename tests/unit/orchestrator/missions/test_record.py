@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from appliance.contracts.tools import Json
-from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound, StoreCorrupt
 from appliance.ids import MissionId, ProjectId, RepoId
 from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted
 from appliance.orchestrator.missions.model import Mission, MissionLimits
@@ -57,6 +57,11 @@ CHANGES = {
     "two that changed places": "UPDATE mission_entries SET seq = 106 - seq WHERE seq IN (2, 4);"
     "UPDATE mission_entries SET seq = seq - 100 WHERE seq > 100",
     "another goal": "UPDATE missions SET goal = 'What else?'",
+    "a time without end": "UPDATE mission_entries SET at = 9e999 WHERE seq = 5",
+    "a time that is none": "UPDATE mission_entries SET at = 'now' WHERE seq = 5",
+    "a place without end": "UPDATE mission_entries SET seq = 9e999 WHERE seq = 5",
+    "a place that is none": "UPDATE mission_entries SET seq = 'five' WHERE seq = 5",
+    "bytes": "UPDATE mission_entries SET data = x'ff' WHERE seq = 5",
     "another end": "UPDATE missions SET state = 'cancelled'",
     "a shorter count": "UPDATE missions SET entries = 8",
 }
@@ -71,6 +76,23 @@ def test_whatever_was_done_to_a_record_is_found(office: Office, change: str) -> 
     assert not found.whole
     assert found.broken_at is not None
     assert found.reason
+    assert all(json.loads(line)["mission"] for line in office.desk.record(done.id))
+
+
+NO_VALUES = ("''", "'x'", "'null'", "9e999", "x'ff'", "replace(hex(zeroblob(9000)), '0', '[')")
+HURT = [f"{column} = {value}" for column in ("scope", "repo_names", "limits", "usage") for value in NO_VALUES]
+
+
+@pytest.mark.parametrize("change", [*HURT, "goal = x'ff'", "created_at = 'then'", "entries = 'all'"])
+def test_a_damaged_row_is_said_to_be_and_keeps_no_other_mission_away(office: Office, change: str) -> None:
+    hurt, whole = worked(office), office.ask("What else?")
+    office.execute(f"UPDATE missions SET {change} WHERE id = :id", {"id": hurt.id})  # noqa: S608 - ours
+    for look in (office.desk.get, office.desk.verify, office.desk.record, lambda it: asyncio.run(office.desk.replay(it))):
+        with pytest.raises(StoreCorrupt):
+            look(hurt.id)
+    assert [(each.id, each.state) for each in office.desk.list()] == [(whole.id, "queued"), (hurt.id, "done")]
+    assert "not as it was written" in office.desk.list()[1].reason
+    assert office.desk.unended() == [whole]
 
 
 def test_an_edited_entry_is_named(office: Office) -> None:
