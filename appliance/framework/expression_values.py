@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.errors import InvalidInput
+
 LONGEST_TEXT: Final = 100_000  # characters
 LONGEST_LIST: Final = 10_000  # items
 LARGEST: Final = 10**18  # of a whole number
@@ -63,8 +65,19 @@ def looked_up(value: object, key: object) -> object:
 
 
 def as_text(value: object) -> str:
-    """Return *value* as it reads within text: text as it is, what is no text as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return *value* as it reads within text: text as it is, what is no text as JSON.
+
+    Raise `InvalidInput` for a JSON that is too long, before all of it is written.
+    """
+    if isinstance(value, str):
+        return value
+    parts, size = list[str](), 0
+    for part in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+        size += len(part)
+        if size > LONGEST_TEXT:
+            raise InvalidInput(f"A text would be longer than {LONGEST_TEXT:,} characters.", remedy="Put less into it.")
+        parts.append(part)
+    return "".join(parts)
 
 
 def bounded(value: object) -> object:

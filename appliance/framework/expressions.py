@@ -67,6 +67,8 @@ class Expression:
             raise InvalidInput(f"The expression `{self.text}` has no value: {exc}.") from exc
         except RecursionError as exc:
             raise LimitExceeded(f"The expression `{self.text}` looks into values that nest too deep.") from exc
+        except (ArithmeticError, ValueError, TypeError) as exc:  # values that no step of a workflow makes
+            raise InvalidInput(f"The expression `{self.text}` has no value: {type(exc).__name__}.") from exc
 
     def flag(self, state: Mapping[str, object]) -> bool:
         """Return the value, which must be true or false."""

@@ -1,5 +1,6 @@
 """Claims about the language of workflows: what it computes, what it refuses, and that nothing in it runs away."""
 
+import math
 import operator
 import time
 from collections.abc import Mapping
@@ -225,6 +226,45 @@ def test_values_that_nest_without_end_end_the_expression() -> None:
             inner.append(inner := [])
     with pytest.raises(LimitExceeded, match="nest too deep"):
         parsed("a == b").value({"a": one, "b": other})
+
+
+RING: list[object] = []
+RING.append(RING)
+NO_STEP_S: Mapping[str, object] = {
+    "inf": math.inf,
+    "nan": math.nan,
+    "big": 10**5_000,
+    "o": object(),
+    "ring": RING,
+    "b": b"x",
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "round(inf)",
+        "round(nan)",
+        "sum([big, 1.5])",
+        "big + 1.5",
+        "[1][big]",
+        "text(big)",
+        "text(o)",
+        "text(ring)",
+        "text(b)",
+    ],
+)
+def test_values_that_no_step_makes_have_no_value_either(text: str) -> None:
+    with pytest.raises(InvalidInput, match="has no value"):
+        parsed(text).value(NO_STEP_S)
+
+
+def test_a_text_that_would_be_too_long_is_not_written_first() -> None:
+    """What holds one text many times over is small; as JSON it would fill the memory."""
+    many = [["x" * 100_000] * 1_000] * 1_000
+    for value in (parsed("text(many)"), template("it is ${many}")):
+        with pytest.raises(InvalidInput, match="longer than"):
+            value.value({"many": many})
 
 
 LEAVES = st.one_of(
