@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 from appliance.codeintel.source.secrets import masked
@@ -76,11 +77,15 @@ def _clean(value: Json) -> Json:
 def _bound_depth(arguments: Mapping[str, Json]) -> None:
     level: list[Json] = [arguments]
     for _ in range(MOST_DEPTH):
-        level = [inner for value in level for inner in _inside(value)]
+        level = list(islice((inner for value in level for inner in _inside(value)), MOST_BYTES + 1))
         if not level:
             return
+        if len(level) > MOST_BYTES:  # what holds one thing many times over can be small, and endless as a text
+            break
     raise LimitExceeded(
-        f"The arguments are nested more than {MOST_DEPTH} deep.", remedy="Send flat arguments.", limit=MOST_DEPTH
+        f"The arguments are nested more than {MOST_DEPTH} deep, or too many.",
+        remedy="Send flat arguments.",
+        limit=MOST_DEPTH,
     )
 
 

@@ -115,7 +115,7 @@ class _Writing:
 
     def take(self, entry: Entry) -> None:
         """Note that *entry* is to be written, or why it is not."""
-        if not _is_safe(entry.path):
+        if not is_safe(entry.path):
             self.left_out.append(LeftOut(entry.path, "unsafe-path"))
         elif is_secret_file(entry.path):
             self.left_out.append(LeftOut(entry.path, "secret"))
@@ -169,7 +169,8 @@ def _link(place: Path, entry: Entry, content: bytes) -> None:
     place.symlink_to(target)
 
 
-def _is_safe(path: str) -> bool:
+def is_safe(path: str) -> bool:
+    """Return whether a file at *path* stays in its worktree, and is none of a repository's own."""
     parts = path.split("/")
     return "\0" not in path and not any(part in {"", ".", ".."} or part.casefold() in _RESERVED for part in parts)
 

@@ -14,6 +14,7 @@ from appliance.errors import InvalidInput
 from appliance.orchestrator.calls import MOST_BYTES, canonical, without_secrets
 
 _ELSEWHERE: Final = frozenset({"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"})
+_ENDLESS: Final = frozenset({"pattern", "patternProperties"})  # a model chooses the text: some take for ever
 _DEFINITION: Final = "#/$defs/"
 _INTEGER: Final = re.compile(r"\s*-?\d{1,18}(?:\.0+)?\s*")
 _FAULTS: Final = 3  # that are told at once: a model mends one after the other anyway
@@ -53,6 +54,8 @@ class Arguments:
             faults = sorted(self._validator.iter_errors(arguments), key=relevance, reverse=True)
         except RecursionError as exc:
             raise InvalidInput("The arguments cannot be checked: the tool's schema refers to itself without end.") from exc
+        except ArithmeticError as exc:
+            raise InvalidInput("A number is too large to be checked.", remedy="Send a smaller one.") from exc
         if faults:
             raise InvalidInput(
                 " ".join(_sentence(fault) for fault in faults[:_FAULTS]),
@@ -160,6 +163,11 @@ def _require_local(schema: object, definitions: object) -> None:
     """Refuse what would have to be looked up elsewhere, and a reference to a definition that is not there."""
     known = definitions if isinstance(definitions, Mapping) else {}
     for name, value in _walk(schema):
+        if name in _ENDLESS and not (name == "pattern" and isinstance(value, Mapping)):  # an argument may be called so
+            raise InvalidInput(
+                f"The schema of a tool's arguments has {name}, which is not matched: it could go on without end.",
+                remedy="Bound the text by `maxLength` or `enum`, and look at it in `run`.",
+            )
         there = value == "#" or str(value).removeprefix(_DEFINITION) in known
         if name in _ELSEWHERE or (name == "$ref" and not there):
             raise InvalidInput(

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
 from appliance.contracts.tools import Json
-from appliance.orchestrator.calls import digest_of, shown
+from appliance.orchestrator.calls import digest_of, shown, storable
 
 CallOutcome = Literal["running", "done", "refused", "failed", "cancelled"]
 """``running``: begun, and not ended yet, or its process died. ``refused``: it never began."""
@@ -80,7 +80,7 @@ class ToolAudit:
             seq = conn.execute(
                 "INSERT INTO tool_calls (at, run, agent, tool, digest, arguments, verdict, outcome, code, reason, ms)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._clock.now(), *values),
+                (self._clock.now(), *(storable(each) if isinstance(each, str) else each for each in values)),
             ).lastrowid
             if seq is None:
                 raise sqlite3.ProgrammingError("an insert without a row")

@@ -237,6 +237,7 @@ class LocalToolService:
             self._charge(context.run_id)
             call = self.validate_tool_call(name, arguments, context=context)
             await self._approve(call, asked)
+            self._narrowed(context)  # its run may have been closed while a person decided
             trace.warning = call.warning
             await asyncio.to_thread(self._begin, call, trace)
             output = await run_tool(call.found, call.arguments, context=call.context, bounds=self.bounds)

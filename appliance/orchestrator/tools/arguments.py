@@ -60,11 +60,11 @@ class Given:
         return self._arguments.get(name) is not None
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text; raise `InvalidInput` for anything else, and for one with a NUL in it."""
+        """Return a text; raise `InvalidInput` for anything else, and for one with a NUL or half a sign in it."""
         value = self._arguments.get(name)
         if value is None:
             return default
-        if not isinstance(value, str) or "\0" in value:
+        if not isinstance(value, str) or not _is_text(value):
             raise InvalidInput(f"{name} is no text.", remedy="Give a text without NUL.")
         return value
 
@@ -96,7 +96,7 @@ class Given:
         value = self._arguments.get(name)
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise InvalidInput(f"{name} is no list.", remedy="Give a list of texts.")
-        found = [each for each in value if isinstance(each, str) and "\0" not in each]
+        found = [each for each in value if isinstance(each, str) and _is_text(each)]
         if not found or len(found) != len(value):
             raise InvalidInput(f"{name} is empty, or holds what is no text.", remedy="Give a list of texts without NUL.")
         return found
@@ -113,9 +113,18 @@ class Given:
         if value is None or value == "":
             return ""
         parts = value.split("/") if isinstance(value, str) else [""]
-        if not isinstance(value, str) or "\0" in value or len(value) > LONGEST_PATH or {"", ".", ".."} & set(parts):
+        if not isinstance(value, str) or not _is_text(value) or len(value) > LONGEST_PATH or {"", ".", ".."} & set(parts):
             raise UnsafePath(
                 f"{name} is not the path of something in a repository.",
                 remedy="Give it as other tools name it, relative to the repository and without `..`.",
             )
         return value
+
+
+def _is_text(value: str) -> bool:
+    """Return whether *value* can be looked for: JSON also says halves of signs. A path's odd bytes are none."""
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value

@@ -7,7 +7,7 @@ from typing import Final
 
 from appliance.base.paths import display
 from appliance.contracts.tools import ToolContext, ToolOutput
-from appliance.errors import Conflict, InvalidInput, NotFound
+from appliance.errors import Conflict, InvalidInput, NotFound, UnsafePath
 from appliance.ids import ProjectId
 from appliance.orchestrator.fence import fenced
 from appliance.orchestrator.held_files import read_state
@@ -16,6 +16,7 @@ from appliance.orchestrator.tools.built_in import BuiltIn, tool
 from appliance.orchestrator.tools.told import label_of
 from appliance.orchestrator.tools.workbench import Workbench
 from appliance.orchestrator.undo import MOST_BYTES, Group
+from appliance.orchestrator.worktree import is_safe
 
 _LONGEST: Final = 8_000
 _MOST_LINES: Final = 5_000  # that are compared to show what changed
@@ -43,6 +44,8 @@ async def _undo(bench: Workbench, given: Given, context: ToolContext) -> ToolOut
 
 
 def _edited(bench: Workbench, context: ToolContext, path: str, old: str, new: str) -> ToolOutput:
+    if not is_safe(path):
+        raise UnsafePath(f"{display(path)!r} is no file of the code.", remedy="A worktree holds no repository.")
     with bench.at(context) as worktree:
         before = read_state(worktree, path, most=MOST_BYTES).content
         after = _replaced(path, before, old, new)

@@ -144,6 +144,37 @@ def test_a_schema_that_is_none_or_looks_elsewhere_is_refused(schema: object) -> 
         Arguments(schema)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
+        {"patternProperties": {"^(a|a)*$": {}}},
+        {"properties": {"a": {"type": "array", "items": {"anyOf": [{"pattern": "(a?){40}a{40}"}]}}}},
+    ],
+)
+def test_no_schema_matches_a_text_that_a_model_chose_for_ever(part: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="without end"):
+        Arguments({"type": "object", **part})
+
+
+def test_an_argument_may_be_called_as_a_keyword_is() -> None:
+    schema = {"type": "object", "properties": {"pattern": {"type": "string"}}}
+    assert Arguments(schema).checked({"pattern": "x"}) == {"pattern": "x"}
+
+
+@pytest.mark.parametrize("sent", [{"n": 10**400}, '{"n": 1%s}' % ("0" * 400)])
+def test_a_number_without_bounds_is_refused(sent: object) -> None:
+    with pytest.raises(InvalidInput, match="too large"):
+        Arguments({"type": "object", "properties": {"n": {"type": "number", "multipleOf": 0.01}}}).checked(sent)
+
+
+def test_what_holds_itself_many_times_is_refused_before_it_is_walked() -> None:
+    many: list[object] = []
+    many += [many, many, many]
+    with pytest.raises(LimitExceeded):
+        Arguments({"type": "object"}).checked({"a": many})
+
+
 def test_a_schema_that_refers_to_itself_ends() -> None:
     tree = {"type": "object", "properties": {"inner": {"$ref": "#/$defs/node"}}, "$defs": {"node": {"type": "object"}}}
     assert Arguments(tree).checked({"inner": {}}) == {"inner": {}}

@@ -260,3 +260,31 @@ def test_what_cannot_be_put_on_record_is_not_done(path: Path) -> None:
         codes = [call(service, arguments={"query": "x" * 2_000}).code for _ in range(20)]
     assert set(codes) == {"", "disk_full"}
     assert len(tool.calls) == codes.count("")
+
+
+def test_a_run_that_is_closed_while_a_person_says_yes_makes_no_call(path: Path) -> None:
+    """The yes and the end may come at one moment: the end holds."""
+    tool = ScriptedTool(approval=True)
+    with serving_tools(path, tool, patience_s=10.0, clock=SystemClock()) as service:
+        use = service.approvals.use
+
+        def end_first(approval: str, *, what: str, arguments: Mapping[str, Json]) -> None:
+            use(approval, what=what, arguments=arguments)
+            service.close_run(RUN)
+
+        def decide(asked: Approval) -> None:
+            service.approvals.decide(asked.id, "approved", by="ada")
+
+        service.approvals.use = end_first  # type: ignore[method-assign]
+        service.open_run(RUN, grants=grants("search"))
+        where = context(grants("search"))
+        outcome = asyncio.run(service.execute_tool("search", {}, context=where, asked=decide))
+    assert (outcome.code, tool.calls) == ("not_granted", [])
+
+
+def test_names_that_cannot_be_written_down_are_written_otherwise(path: Path) -> None:
+    given = grants("search")
+    with serving_tools(path, ScriptedTool()) as service:
+        assert call(service, where=replace(context(given), agent="\ud800")).ok
+        assert call(service, where=replace(context(given), run_id="\ud800")).code == "not_granted"
+        assert {row.agent for row in service.audit.list()} == {"\\ud800", "junior"}

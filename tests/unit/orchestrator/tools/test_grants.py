@@ -81,13 +81,14 @@ def test_a_path_that_leaves_the_repository_is_refused_unread(name: str, path: st
         bench.call(name, {"path": path, **more})
 
 
-@pytest.mark.parametrize("argument", ["query", "name", "start", "commit", "repo"])
-def test_a_nul_is_refused_wherever_it_stands(argument: str, bench: Bench) -> None:
+@pytest.mark.parametrize("sign", ["\0", "\ud800"], ids=["NUL", "half a sign"])
+@pytest.mark.parametrize("argument", ["query", "name", "start", "commit", "repo", "path"])
+def test_what_no_text_holds_is_refused_wherever_it_stands(argument: str, sign: str, bench: Bench) -> None:
     name = {"query": "search_code", "name": "definition", "start": "path_between", "commit": "git_diff"}.get(
         argument, "git_log"
     )
     with pytest.raises((InvalidInput, UnsafePath)):
-        bench.call(name, {**_NEEDED[name], argument: "a\0b"})
+        bench.call(name, {**_NEEDED[name], argument: f"a{sign}b"})
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,12 @@ def test_every_tool_has_its_place_in_these_tests(bench: Bench) -> None:
 
 @pytest.mark.parametrize("path", _PATHS.values(), ids=_PATHS)
 def test_an_edit_that_leaves_the_worktree_is_refused(path: str, bench: Bench) -> None:
+    with bench.worktree() as workspace, pytest.raises(UnsafePath):
+        bench.call("edit_file", {"path": path, "old": "", "new": "x"}, bench.context(workspace=workspace))
+
+
+@pytest.mark.parametrize("path", [".git/config", ".GIT/hooks/post-checkout", "deep/.git/config", "git~1/config"])
+def test_an_edit_makes_no_repository_of_a_worktree(path: str, bench: Bench) -> None:
     with bench.worktree() as workspace, pytest.raises(UnsafePath):
         bench.call("edit_file", {"path": path, "old": "", "new": "x"}, bench.context(workspace=workspace))
 
