@@ -43,7 +43,9 @@ _REMOVES: Final = frozenset({"delete", "remove", "rmdir", "unlink", "clear", "wi
 _COMMAND_KEYS: Final = frozenset({"command", "commands", "cmd", "cmds", "script", "shell", "bash", "exec", "argv"})
 _WORD_KEYS: Final = frozenset({"command", "cmd", "args", "arguments", "argv", "options", "flags", "subcommand"})
 _MORE_KEYS: Final = frozenset({"args", "arguments"})
-_ASIDE_KEYS: Final = frozenset({"description", "reason", "timeout", "timeout_s", "cwd", "workdir", "working_directory"})
+_PLACE_KEYS: Final = frozenset({"cwd", "workdir", "working_directory", "working_dir", "directory", "dir", "chdir"})
+_VARIABLE_KEYS: Final = frozenset({"env", "environment", "environ", "env_vars", "variables"})
+_ASIDE_KEYS: Final = frozenset({"description", "reason", "timeout", "timeout_s"}) | _PLACE_KEYS
 _TEXT_KEYS: Final = names(
     """
     content contents text body query question pattern regex message prompt old new old_text new_text old_string
@@ -65,6 +67,8 @@ def judge_call(tool: str, arguments: object, workspace: Workspace) -> Iterator[S
     if len(texts) > _MOST_TEXTS or sum(len(text) for key, text in texts if key not in aside) > LONGEST:
         yield block("the arguments are too many, too long or too deep to be judged")
         return
+    if kind in {"shell", "program"}:
+        yield from _surroundings(arguments, texts, workspace)
     if kind == "shell":
         yield from _shell(arguments, texts, workspace)
     elif kind == "program":
@@ -106,6 +110,15 @@ def _texts(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, 
             yield from _texts(inner, key, depth + 1)
     elif value is not None:
         yield key, value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _surroundings(arguments: object, texts: Sequence[tuple[str, str]], workspace: Workspace) -> Iterator[SafetyVerdict]:
+    """Judge where a command is to run, as if it went there by itself, and which variables it is to have."""
+    yield from (workspace.judge(text, "read") for key, text in texts if key in _PLACE_KEYS)
+    given = arguments.items() if isinstance(arguments, Mapping) else ()
+    for value in (value for key, value in given if str(key).lower() in _VARIABLE_KEYS):
+        pairs = [f"{name}={each}" for name, each in value.items()] if isinstance(value, Mapping) else _listed(value)
+        yield from _argv(["env", *pairs, "true"], workspace)
 
 
 def _shell(arguments: object, texts: Sequence[tuple[str, str]], workspace: Workspace) -> Iterator[SafetyVerdict]:
