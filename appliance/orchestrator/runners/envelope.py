@@ -18,7 +18,10 @@ MOST_TOKENS: Final = 1_500  # of everything that stands before the task: instruc
 _STRING: Final = 200
 _ITEMS: Final = 8
 _CHARACTERS_A_TOKEN: Final = 3.3
-_ANNOTATIONS: Final = frozenset({"title", "description", "default", "examples", "format", "pattern", "minimum", "maximum"})
+_HELD: Final = frozenset({"type", "enum", "const", "required", "minLength", "minItems"})  # as they stand
+_DEFINITION: Final = "#/$defs/"
+_DEEPEST: Final = 6  # parts within each other, and definitions within definitions
+_ANY: Final = ("string", "number", "boolean", "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +58,13 @@ def envelope(specs: Sequence[ToolSpec]) -> JsonSchema:
 def bounded(schema: object) -> JsonSchema:
     """Return *schema* as an engine is held to it: a bound to every string and list, nothing beside what is named.
 
-    What a grammar cannot hold (numbers' ranges, patterns) is left to the check of the arguments that follows.
+    Definitions stand where they are referred to. What a grammar cannot hold (numbers' ranges, patterns, conditions) is left
+    to the check of the arguments that follows; a value of which nothing is said, or that is too deep, has no parts.
     """
     if not isinstance(schema, Mapping):
         raise InvalidInput("The parameters of a tool are no JSON schema.")
-    kept: dict[str, object] = {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
-    for key in ("anyOf", "oneOf"):
-        if isinstance(parts := kept.get(key), Sequence):
-            kept[key] = [bounded(part) for part in parts]
-    if kept.get("type") == "object" or "properties" in kept:
-        properties = kept.get("properties")
-        kept["properties"] = {k: bounded(v) for k, v in properties.items()} if isinstance(properties, Mapping) else {}
-        kept["additionalProperties"] = False
-    elif kept.get("type") == "array":
-        kept |= {"items": bounded(kept.get("items", {"type": "string"})), "maxItems": _least(kept.get("maxItems"), _ITEMS)}
-    elif kept.get("type") == "string" and "enum" not in kept and "const" not in kept:
-        kept["maxLength"] = _least(kept.get("maxLength"), _STRING)
-    return kept
+    definitions = schema.get("$defs")
+    return _bounded(schema, definitions if isinstance(definitions, Mapping) else {}, 0)
 
 
 def chosen(said: Mapping[str, Json]) -> Choice:
@@ -92,7 +85,12 @@ def compact(value: object) -> str:
 
 def described(specs: Sequence[ToolSpec]) -> str:
     """Return one line for each tool: its name, its arguments, and what it is for."""
-    return "\n".join(f"- {spec.name}({_arguments(spec.parameters)}): {_first(spec.description)}" for spec in specs)
+    return "\n".join(f"- {spec.name}({_arguments(spec.parameters)}): {first(spec)}" for spec in specs)
+
+
+def first(spec: ToolSpec) -> str:
+    """Return the first sentence of what *spec* says it is for."""
+    return " ".join(spec.description.split()).partition(". ")[0].rstrip(".")[:160]
 
 
 def about_tokens(text: str) -> int:
@@ -106,6 +104,48 @@ def require_small(*texts: str, what: str) -> None:
     if size > MOST_TOKENS:
         remedy = "Use fewer tools, or shorter descriptions."
         raise LimitExceeded(f"{what} is about {size:,} tokens before its task.", remedy=remedy, limit=MOST_TOKENS, size=size)
+
+
+def _bounded(given: object, definitions: Mapping[str, object], depth: int) -> JsonSchema:
+    schema = _said(given, definitions, depth)
+
+    def part(inner: object) -> JsonSchema:
+        return _bounded(inner, definitions, depth + 1)
+
+    for key in ("anyOf", "oneOf"):
+        if isinstance(parts := schema.get(key), Sequence):
+            return {key: [part(each) for each in parts]}
+    kept: dict[str, object] = {key: value for key, value in schema.items() if key in _HELD}
+    kind = kept.get("type", "object" if "properties" in schema else _ANY)
+    if kept.keys() & {"enum", "const"}:
+        return kept
+    if not isinstance(kind, str):
+        kinds = kind if isinstance(kind, Sequence) else _ANY
+        return {"anyOf": [part({**schema, "type": each}) for each in kinds]}
+    kept["type"] = kind
+    if kind == "object":
+        properties = schema.get("properties")
+        named = properties.items() if isinstance(properties, Mapping) else ()
+        kept |= {"properties": {name: part(each) for name, each in named}, "additionalProperties": False}
+    elif kind == "array":
+        kept |= {"items": part(schema.get("items", {"type": "string"})), "maxItems": _least(schema.get("maxItems"), _ITEMS)}
+    elif kind == "string":
+        kept["maxLength"] = _least(schema.get("maxLength"), _STRING)
+    return kept
+
+
+def _said(schema: object, definitions: Mapping[str, object], depth: int) -> Mapping[str, object]:
+    """Return what *schema* says, by itself or by the definition that it refers to; nothing where it lies too deep."""
+    for _ in range(_DEEPEST):
+        if not isinstance(schema, Mapping) or depth > _DEEPEST:
+            return {"type": "string"} if depth > _DEEPEST else {}
+        if isinstance(name := schema.get("$ref"), str):
+            schema = definitions.get(name.removeprefix(_DEFINITION))
+        elif isinstance(whole := schema.get("allOf"), Sequence) and len(whole) == 1 and isinstance(whole[0], Mapping):
+            schema = {**{key: value for key, value in schema.items() if key != "allOf"}, **whole[0]}
+        else:
+            return schema
+    return {"type": "string"}
 
 
 def _branch(names: Sequence[str], parameters: JsonSchema) -> JsonSchema:
@@ -124,10 +164,6 @@ def _arguments(parameters: JsonSchema) -> str:
         return ""
     needed = set(required) if isinstance(required, Sequence) else set()
     return ", ".join(name if name in needed else f"{name}?" for name in properties)
-
-
-def _first(text: str) -> str:
-    return " ".join(text.split()).partition(". ")[0].rstrip(".")[:160]
 
 
 def _least(given: object, most: int) -> int:

@@ -5,14 +5,15 @@ The form is that of the Hermes templates, which Qwen's share. A model uses it on
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from appliance.contracts.tools import ToolSpec
 from appliance.errors import MalformedContent
-from appliance.orchestrator.runners.envelope import Choice
+from appliance.orchestrator.runners.envelope import Choice, bounded, compact, first
 
 _CALL: Final = re.compile(r"<tool_call>\s*(\{.{1,8000}?\})\s*</tool_call>", re.DOTALL)
+_BOUNDS: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "additionalProperties"})
 _HEAD: Final = (
     "You may call one function to help with the user's request. The functions are given within <tools></tools>:\n<tools>\n"
 )
@@ -23,12 +24,26 @@ _TAIL: Final = (
 
 
 def instructions(specs: Sequence[ToolSpec]) -> str:
-    """Return the system prompt that offers *specs*."""
+    """Return the system prompt that offers *specs*, in as few words as the envelope takes for them."""
     offered = (
-        {"type": "function", "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters}}
+        {
+            "type": "function",
+            "function": {"name": spec.name, "description": first(spec), "parameters": _brief(bounded(spec.parameters))},
+        }
         for spec in specs
     )
-    return _HEAD + "\n".join(json.dumps(each, ensure_ascii=False) for each in offered) + _TAIL
+    return _HEAD + "\n".join(compact(each) for each in offered) + _TAIL
+
+
+def _brief(schema: object) -> object:
+    """Return *schema* without its bounds: nothing holds a model to them here, and each is a word before the task."""
+    if isinstance(schema, Mapping):
+        return {
+            key: {name: _brief(each) for name, each in part.items()} if key == "properties" else _brief(part)
+            for key, part in schema.items()
+            if key not in _BOUNDS
+        }
+    return [_brief(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def call(text: str) -> Choice | None:

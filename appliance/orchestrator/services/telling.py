@@ -7,9 +7,10 @@ from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import ToolSpec
 from appliance.errors import InvalidInput, LimitExceeded, MalformedContent
 from appliance.orchestrator.calls import canonical
+from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.completion import Completion, parsed
-from appliance.orchestrator.runners.envelope import Choice, chosen, envelope
+from appliance.orchestrator.runners.envelope import Choice, chosen, envelope, require_small
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.runners.prompts import Taken, decision
 from appliance.orchestrator.services.conversation import ConversationMessage
@@ -43,7 +44,9 @@ def choosing(
     if abilities.envelope:
         return decision(task, specs, taken, skill=system)
     request = decision(task, specs, taken)
-    offering = replace(request.messages[0], content=f"{system}\n{native.instructions(specs)}".lstrip())
+    offers = f"{system}\n{RULE}\n{native.instructions(specs)}".lstrip()
+    require_small(offers, what="The prompt with its tools")
+    offering = replace(request.messages[0], content=offers)
     return replace(request, messages=(offering, *request.messages[1:]), schema=None)
 
 

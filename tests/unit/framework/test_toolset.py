@@ -9,6 +9,8 @@ import pytest
 from appliance.contracts.tools import ToolSpec
 from appliance.errors import InvalidInput
 from appliance.framework.toolset import ToolSet, built_in
+from appliance.orchestrator.fence import RULE
+from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, compact, envelope
 from appliance.orchestrator.runners.prompts import preamble
 
@@ -30,6 +32,7 @@ def test_what_stands_before_a_task_is_small_for_every_preset(preset: str) -> Non
     """Prompts of 3,000 tokens take a small model most of a minute before it says a word."""
     specs = [built_in()[name] for name in getattr(ToolSet, preset)()]
     assert about_tokens(preamble(specs, SKILL)) + about_tokens(compact(envelope(specs))) <= MOST_TOKENS
+    assert about_tokens(f"{SKILL}\n{RULE}\n{native.instructions(specs)}") <= MOST_TOKENS
 
 
 def test_the_default_reads_and_does_nothing_else() -> None:

@@ -6,6 +6,7 @@ import pytest
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import NotFound
+from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.services.chat import ChatOptions
 from tests.support.calls import RUN, ScriptedModel, ScriptedTool, grants
@@ -155,7 +156,9 @@ def test_a_model_that_was_seen_to_call_tools_by_itself_does_so(path: Path) -> No
     calls = iter(['<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>', "That is all."])
 
     def says(request: ChatRequest) -> str:
-        return next(calls) if "<tools>" in request.messages[0].content else "It is main."
+        system = request.messages[0].content
+        assert RULE in system  # whatever form a model makes its calls in, results of tools are data to it
+        return next(calls) if "<tools>" in system else "It is main."
 
     with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
         reply = stage.say("Where?", given=grants("search"))
