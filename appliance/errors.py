@@ -13,6 +13,8 @@ ApplianceError
 ├── AccessError            who is asking, and may they
 │   ├── Unauthenticated
 │   └── Forbidden
+│       ├── WrongHost
+│       ├── WrongOrigin
 │       ├── NotGranted
 │       ├── Blocked
 │       ├── ApprovalRequired
@@ -148,6 +150,18 @@ class Forbidden(AccessError):
     """Somebody that we know may not do this."""
 
     code = "forbidden"
+
+
+class WrongHost(Forbidden):
+    """The request names a host that is not this appliance, as one does whose own name was made to lead here."""
+
+    code = "wrong_host"
+
+
+class WrongOrigin(Forbidden):
+    """The request was made by a page of another site."""
+
+    code = "wrong_origin"
 
 
 class NotGranted(Forbidden):

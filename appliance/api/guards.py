@@ -23,7 +23,7 @@ from appliance.access.desk import Access
 from appliance.access.principal import Permission, Principal
 from appliance.base.paths import display
 from appliance.config import Web
-from appliance.errors import Forbidden, InvalidInput, Unauthenticated
+from appliance.errors import Forbidden, InvalidInput, Unauthenticated, WrongHost
 from appliance.web.origins import check_origin
 from appliance.web.requests import address_of, wants_page
 
@@ -121,7 +121,7 @@ class Gate:
         if self._hosts is None:
             return
         if _host_name(headers.get("host", "")) not in self._hosts:
-            raise Forbidden(
+            raise WrongHost(
                 "This is not the name of this appliance.",
                 remedy="Use the address that `skellig status` shows, or localhost.",
             )

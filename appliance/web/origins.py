@@ -4,11 +4,11 @@ from urllib.parse import urlsplit
 
 from litestar.datastructures import Headers
 
-from appliance.errors import Forbidden
+from appliance.errors import WrongOrigin
 
 
 def check_origin(headers: Headers, *, with_session: bool) -> None:
-    """Return if a program made the request, or a page of ours; raise `Forbidden` if a page of another site did.
+    """Return if a program made the request, or a page of ours; raise `WrongOrigin` if a page of another site did.
 
     *with_session*: it brings what only a browser has, and must say where it was made.
     """
@@ -22,4 +22,6 @@ def check_origin(headers: Headers, *, with_session: bool) -> None:
             return
         if origin is not None and urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != "":
             return
-    raise Forbidden("The request was made by a page of another site.", remedy="Open the console itself, or use an API key.")
+    raise WrongOrigin(
+        "The request was made by a page of another site.", remedy="Open the console itself, or use an API key."
+    )

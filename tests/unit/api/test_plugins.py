@@ -50,6 +50,14 @@ def test_every_plugin_is_listed_with_its_state_what_it_added_and_why_it_failed(c
     assert (idle["name"], idle["state"], idle["reason"]) == ("idle", "off", "")
 
 
+@pytest.mark.parametrize("path", ["/api/v1/plugins", "/api/v1/plugins/glossary", "/api/v1/plugins/idle/enable"])
+def test_no_door_makes_changes_or_enables_one(client: Client, path: str) -> None:
+    """That is the administrator's of the machine, who writes its configuration."""
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        assert client.request(method, path, json={"name": "idle", "enabled": True}).status_code in {404, 405}
+    assert [each["state"] for each in client.get("/api/v1/plugins").json()] == ["failed", "loaded", "off"]
+
+
 def test_one_that_fails_is_shown_and_stops_nothing(client: Client, services: Services) -> None:
     health = client.get("/api/v1/health").json()
     part = next(part for part in health["parts"] if part["name"] == "plugins")

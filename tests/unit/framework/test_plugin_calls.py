@@ -11,6 +11,7 @@ import pytest
 from appliance.contracts.tools import Grants, Json, Tool, ToolContext, ToolOutput
 from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, LimitExceeded, MalformedContent
 from appliance.framework.plugins import PluginLoader
+from tests.support import calls
 from tests.support.plugins import install, install_example
 
 SOURCE = """
@@ -72,6 +73,31 @@ def test_a_call_reaches_no_network_no_other_files_and_no_other_process(tmp_path:
             call(tool, {"do": reach})
     with suppress(InvalidInput):  # its own first process has another number 1, with an environment of its own
         assert "PYTEST" not in call(tool, {"do": "Path('/proc/1/environ').read_bytes()"}).text
+
+
+def test_what_a_call_must_not_reach_is_denied_and_on_record_and_who_may_use_it_cannot_change_it(tmp_path: Path) -> None:
+    tool = own(tmp_path)
+    (module,) = (tmp_path / "plugins").glob("*.py")
+    before = module.read_bytes()
+    denied = (
+        f"Path('/proc/{os.getpid()}/environ').read_bytes()",
+        "socket.socket()",
+        FORKS,
+        f"Path({str(module)!r}).write_text('x')",
+        f"Path({str(module.with_name('new.py'))!r}).write_text('x')",
+    )
+    with calls.serving_tools(tmp_path / "global.db", tool) as service:
+        given = calls.grants(tool.spec.name)
+        first = calls.call(service, tool.spec.name, {"do": "Path('/proc/1/environ').read_bytes()"}, given=given)
+        assert "PYTEST" not in first.text  # in its own namespace of processes it is number 1 itself
+        codes = [calls.call(service, tool.spec.name, {"do": do}, given=given).code for do in denied]
+        rows = list(service.audit.list(run=calls.RUN))[::-1]
+    assert codes == ["invalid_input"] * len(denied)
+    assert [(row.outcome, row.code) for row in rows[1:]] == [("failed", "invalid_input")] * len(denied)
+    asked = ("/proc/1/environ", "environ", "socket", "fork", module.name, "new.py")
+    assert all(each in row.arguments for each, row in zip(asked, rows, strict=True))
+    assert module.read_bytes() == before
+    assert [each.name for each in module.parent.glob("*.py")] == [module.name]
 
 
 def test_what_a_call_prints_is_no_result(tmp_path: Path) -> None:
