@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -56,6 +57,13 @@ class Lazy(click.Group):
         if not isinstance(found, click.Command):
             raise TypeError(f"appliance.cli.{cmd_name}.command is not a command")
         return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that *args* name; an unknown one is told with those that come close."""
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        if near and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{near[0]}'?", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table from the sentences above, without importing anything."""

@@ -35,6 +35,9 @@ def main(order_file: str, status: int, life: int) -> None:
     """Watch over one command from its start to the end of all that it started."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # its caller closes *life*: it ends by itself then, and last of all
+    os.umask(
+        0o022
+    )  # what it is shown is made by this process, and the command may be another user; its caller's may be stricter
     order = Order.of_json(Path(order_file).read_text(encoding="utf-8"))
     kernel.prctl(kernel.CHILD_SUBREAPER, 1)
     for descriptor in (status, life):

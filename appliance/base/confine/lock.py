@@ -32,7 +32,6 @@ def locked(order: Order, *, spaces: bool, user: int | None) -> tuple[list[Layer]
     network away; `OSError` where the kernel refuses what it has.
     """
     os.setsid()
-    os.umask(0o022)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     layers: list[Layer] = ["namespaces"] if spaces else []
     kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)

@@ -93,6 +93,17 @@ def test_it_runs_in_its_folder_and_what_it_says_comes_back(run: Run, folder: Pat
     assert done.confinement.landlock >= landlock.WHOLE
 
 
+def test_it_runs_whatever_its_caller_lets_others_read(run: Run, folder: Path) -> None:
+    """All programs of the appliance have this umask: what they make is their owner's alone."""
+    umask = os.umask(0o077)
+    try:
+        done = run("sh", "-c", "umask; echo made > made")
+    finally:
+        os.umask(umask)
+    assert (done.ending, done.code, done.stdout, done.stderr) == ("itself", 0, b"0022\n", b"")
+    assert (folder / "made").read_text() == "made\n"
+
+
 def test_no_socket_can_be_made_of_any_family(run: Run) -> None:
     """Neither to another machine, nor to this one, nor to the engines' sockets of the appliance."""
     assert run(sys.executable, "-c", _SOCKETS).stdout == b""

@@ -85,6 +85,11 @@ def test_an_unknown_command_is_a_usage_error(line: Line) -> None:
     ran = line("fly")
     assert ran.status == 2
     assert "No such command 'fly'" in ran.err
+    assert "Did you mean" not in ran.err
+
+
+def test_a_misspelt_command_is_told_with_the_one_that_comes_close(line: Line) -> None:
+    assert "No such command 'missoin'. Did you mean 'mission'?" in line("missoin", "list").err
 
 
 def test_help_of_every_command_touches_nothing(line: Line) -> None:
