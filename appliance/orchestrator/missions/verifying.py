@@ -1,9 +1,17 @@
 """Whether a record is as it was written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from appliance.orchestrator.missions.canonical import link
-from appliance.orchestrator.missions.model import ENDED, Entry, Mission, Verification
+from appliance.orchestrator.missions.canonical import fitted, link
+from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, Verification
+
+_ON_RECORD: Final[Mapping[EntryKind, tuple[tuple[str, str], ...]]] = {
+    "begun": (("repos", "repo_names"), ("limits", "limits")),
+    "ended": (("reason", "reason"), ("usage", "usage")),
+}
+"""What entries say that the row of their mission says too, each with its column."""
 
 
 def verified(mission: Mission, entries: Iterable[Entry]) -> Verification:
@@ -37,6 +45,9 @@ def _fault(entry: Entry, mission: Mission, *, seq: int, prev: str) -> str:
         return f"Entry {seq} is not as it was written: its hash is another."
     if entry.kind == "begun" and entry.data.get("goal") != mission.goal:
         return "The goal of the mission is not the one that it began with."
+    for said, column in _ON_RECORD.get(entry.kind, ()):
+        if said in entry.data and fitted({said: plain(getattr(mission, column))})[said] != entry.data[said]:
+            return f"The {said} of the mission is not what its record says."
     return ""
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,18 @@ def test_every_junior_is_commissioned_and_its_work_accepted(place: Make) -> None
     commissioned = {entry.data["junior"] for entry in of_kind(entries, "commissioned")}
     assert commissioned == {"tracer", "researcher", "historian", "reviewer"}
     assert len(of_kind(entries, "staged")) == len(of_kind(entries, "accepted")) == len(of_kind(entries, "commissioned"))
+
+
+def test_a_mission_that_is_said_to_be_about_something_else_is_found_out(place: Make) -> None:
+    there = place(None)
+    done = there.done("Where is verify defined?")
+    for change in ("""repo_names = '["vault"]'""", """limits = '{"tool_calls":7}'""", """usage = '{"model_calls":7}'"""):
+        with closing(there.parts.connect()) as conn:
+            row = tuple(conn.execute("SELECT repo_names, limits, usage FROM missions").fetchone())
+            conn.execute(f"UPDATE missions SET {change}")  # noqa: S608 - three constants
+            assert not there.desk.verify(done.id).whole, change
+            conn.execute("UPDATE missions SET repo_names = ?, limits = ?, usage = ?", row)
+    assert there.desk.verify(done.id).whole
 
 
 def test_without_a_model_a_mission_is_what_graph_and_search_tell(place: Make) -> None:

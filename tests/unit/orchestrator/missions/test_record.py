@@ -63,6 +63,8 @@ CHANGES = {
     "a place that is none": "UPDATE mission_entries SET seq = 'five' WHERE seq = 5",
     "bytes": "UPDATE mission_entries SET data = x'ff' WHERE seq = 5",
     "another end": "UPDATE missions SET state = 'cancelled'",
+    "another reason": "UPDATE missions SET reason = 'ada stopped it.'",
+    "fewer tokens": """UPDATE missions SET usage = '{"prompt_tokens":1}'""",
     "a shorter count": "UPDATE missions SET entries = 8",
 }
 
