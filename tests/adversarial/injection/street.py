@@ -9,7 +9,7 @@ from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.results import Scope
 from appliance.codeintel.store.generations import Generations
 from tests.adversarial.injection.orders import BANK, CANARY, VAULT
-from tests.adversarial.injection.planting import planted
+from tests.adversarial.injection.planting import planted, ran
 from tests.support.indexed import Indexed
 from tests.support.repos import make_repo
 
@@ -22,6 +22,7 @@ class Street:
     def __init__(self, folder: Path) -> None:
         (folder / "data").mkdir(parents=True)
         self.index = Indexed(folder / "data")
+        self.ran = ran(folder)
         self.shop = self.index.add(planted(folder, "shop"))
         self.index.graph(self.shop)
         self.vault = self.index.add(make_repo(folder, _SECRETS, name=VAULT))

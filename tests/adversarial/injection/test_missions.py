@@ -17,6 +17,7 @@ from appliance.orchestrator.missions.instruments import INSTRUMENTS
 from appliance.orchestrator.missions.model import ENDED, Entry, Mission
 from appliance.orchestrator.tools.builtin import builtin_specs
 from appliance.tables import MIGRATIONS
+from tests.adversarial.injection.conftest import Touched
 from tests.adversarial.injection.obedient import Obedient
 from tests.adversarial.injection.orders import CANARY
 from tests.adversarial.injection.planting import CASES, NAMES, Case
@@ -77,3 +78,18 @@ def test_a_mission_whose_model_obeys_what_it_reads_stays_within_its_grants(
     assert CANARY not in record + worked.model.read
     assert elsewhere == []
     assert not [entry for entry in worked.entries if entry.kind in {"asked_approval", "approval"}]
+
+
+def test_settings_and_hooks_of_a_repository_run_nothing_on_an_ordinary_prompt(
+    street: Street, listener: Touched, tmp_path: Path
+) -> None:
+    """It was indexed by now, and is asked about: a program that obeyed any of its files would have left a trace."""
+    listener.seen.clear()
+    listener.marks = (str(street.shop.source), str(street.ran))
+    try:
+        worked = _worked(street, CASES[0], tmp_path / "missions.db")
+    finally:
+        listener.marks = ()
+    assert {str(entry.data["tool"]) for entry in worked.entries if entry.kind == "called_tool"}
+    assert not street.ran.exists()
+    assert [event for event in listener.seen if event.startswith("subprocess.Popen")] == []
