@@ -14,7 +14,7 @@ from typing import Final, Literal, Protocol
 
 from appliance.contracts.chat import ChatDelta, ChatRequest
 from appliance.contracts.tools import Json, ToolContext, ToolSpec
-from appliance.errors import Conflict, ContentError, EngineUnavailable, InvalidInput
+from appliance.errors import Cancelled, Conflict, ContentError, EngineUnavailable, InvalidInput
 from appliance.orchestrator.approvals import Approval
 from appliance.orchestrator.calls import canonical, storable
 from appliance.orchestrator.fence import RULE
@@ -95,6 +95,9 @@ class ChatService(Protocol):
     ) -> AsyncGenerator[ChatEvent]:
         """Stream the turn: its steps, the answer's pieces, and last the whole reply. Closing the generator cancels it."""
 
+    def cancel_chat(self, session_id: str) -> int:
+        """Cancel the turns of the session, whoever asked, and return how many there were."""
+
 
 @dataclass(slots=True)
 class _Turn:
@@ -153,6 +156,7 @@ class LocalChatService:
     _locks: "weakref.WeakValueDictionary[str, HostLock]" = field(
         default_factory=weakref.WeakValueDictionary, init=False, repr=False
     )
+    _turns: dict[str, set[asyncio.Task[None]]] = field(default_factory=dict, init=False, repr=False)
 
     async def chat(
         self, session_id: str, text: str, *, context: ToolContext, options: ChatOptions | None = None
@@ -170,19 +174,33 @@ class LocalChatService:
         """Stream the turn: its steps, the answer's pieces, and last the whole reply. Closing the generator cancels it.
 
         Turns of one session follow each other. Raise `InvalidInput` for a text that says nothing, `NotFound` or `Conflict`
-        for a session that is not open, `PromptTooLong` before the model is asked, and what it raises: nothing of the turn
-        is kept then.
+        for a session that is not open, `PromptTooLong` before the model is asked, `Cancelled` after `cancel_chat`, and what
+        the model raises: nothing of the turn is kept then.
         """
         happened: asyncio.Queue[ChatEvent | None] = asyncio.Queue()
         task = asyncio.create_task(self._alone(session_id, text, context, options or ChatOptions(), happened.put_nowait))
         task.add_done_callback(lambda _: happened.put_nowait(None))
+        turns = self._turns.setdefault(session_id, set())
+        turns.add(task)
         try:
             while (event := await happened.get()) is not None:
                 yield event
-            await task
+            if task.cancelled():
+                raise Cancelled("The turn was cancelled.", remedy="Ask again: the conversation is as it was.")
+            task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+            turns.discard(task)
+            if not turns and self._turns.get(session_id) is turns:
+                del self._turns[session_id]
+
+    def cancel_chat(self, session_id: str) -> int:
+        """Cancel the turns of the session, those that wait too; return how many. Whoever asked gets `Cancelled`."""
+        turns = tuple(self._turns.get(session_id, ()))
+        for task in turns:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        return len(turns)
 
     async def _alone(
         self, session_id: str, text: str, context: ToolContext, options: ChatOptions, tell: Callable[[ChatEvent], None]

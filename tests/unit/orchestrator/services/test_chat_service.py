@@ -19,7 +19,7 @@ from appliance.errors import (
     NotFound,
     PromptTooLong,
 )
-from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions
+from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions, ChatReply
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.conversation import ConversationMessage
 from appliance.orchestrator.services.session import LocalSessionService
@@ -237,6 +237,25 @@ def test_two_turns_at_once_follow_each_other(path: Path) -> None:
 
         asyncio.run(main())
         assert [text for _, text in stage.messages[1:]] in (["A", "re: A", "B", "re: B"], ["B", "re: B", "A", "re: A"])
+
+
+def test_the_turns_of_a_session_are_cancelled_from_elsewhere_those_that_wait_too(path: Path) -> None:
+    model = ScriptedModel(paused=True)
+    with staged(path, model) as stage:
+        before = stage.sessions.get_session(stage.session)
+
+        async def main() -> list[ChatReply | BaseException]:
+            asked = [asyncio.create_task(stage.chat.chat(stage.session, text, context=context(NONE))) for text in ("A", "B")]
+            await model.speaking.wait()
+            assert stage.chat.cancel_chat("another") == 0
+            assert await asyncio.to_thread(stage.chat.cancel_chat, stage.session) == 2
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        assert [type(each) for each in asyncio.run(main())] == [Cancelled, Cancelled]
+        assert stage.sessions.get_session(stage.session) == before
+        assert (model.open, stage.chat.cancel_chat(stage.session)) == (0, 0)
+        model.paused = False
+        assert stage.say("A").content == "ok", "nothing is left locked"
 
 
 def test_a_tool_that_asks_in_its_own_session_is_refused_and_waits_for_nobody(path: Path) -> None:
