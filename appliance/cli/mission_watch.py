@@ -27,7 +27,9 @@ class Watch:
         self._quiet = quiet
         self._screen = output.screen(stderr=True)
         self._screen.quiet = quiet
-        self._status = self._screen.status("The mission waits for the worker…")
+        self._status = self._screen.status(
+            "The mission waits for the worker; before a model's first one it is tried, for a minute or two…"
+        )
         self._seen = 0
         self._begun_at = 0.0
 

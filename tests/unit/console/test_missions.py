@@ -42,7 +42,7 @@ def asks(services: Services, mission: MissionId, arguments: str = "tests") -> st
 
 def test_a_mission_that_works_shows_its_steps_and_follows_them(browser: Client, services: Services) -> None:
     mission = started(browser, PAUSES)
-    assert "None yet: it waits for the worker." in browser.get(f"/missions/{mission}").text
+    assert "None yet: it waits for the worker;" in browser.get(f"/missions/{mission}").text
     played(services, mission)
     page = browser.get(f"/missions/{mission}").text
     for said in ("begins: How is the total", "asks the researcher: Find the total.", "search query=total", "1 model call",

@@ -1,4 +1,4 @@
-"""The page on agents: every example on it runs as it stands."""
+"""The pages on agents and on workflows: every program on them runs as it stands."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,16 @@ from appliance.services import CLI_KEY
 from tests.support.agent_house import AgentHouse
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-PAGE = (DOCS / "howto" / "write-an-agent.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAGES = "".join((DOCS / "howto" / f"{name}.md").read_text() for name in ("write-an-agent", "write-a-workflow"))
+EXAMPLES = [each for each in re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL) if "asyncio.run(" in each]
 SAYS = {
     'agent.run("Where is': ["It compares digests.", "search_code", "ok"],
     "agent.stream(": ["→ search_code", "It compares digests."],
     "session.send(": ["2 It compares digests."],
     "agent.resume(": ["It compares digests."],
     "Team(": ["done", "It compares digests.", "'finder': 'accepted'", "total_tokens"],
-    "connect(": ["It compares digests.", "TurnCost("],
+    "client.chat(": ["It compares digests.", "TurnCost("],
+    "client.run_workflow(": ["It compares digests."],
 }
 
 
@@ -37,7 +38,7 @@ def test_an_example_runs_and_says_what_it_should(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "skellig.key").write_text((house.root / "run" / CLI_KEY).read_text())
     (source,) = [example.replace(":7878", f":{port}") for example in EXAMPLES if call in example]
-    exec(compile(source, "write-an-agent.md", "exec"), {})  # noqa: S102 - what stands on the page is what is claimed
+    exec(compile(source, "example.py", "exec"), {})  # noqa: S102 - what stands on the page is what is claimed
     said = capsys.readouterr().out
     assert [line for line in SAYS[call] if line not in said] == []
 
