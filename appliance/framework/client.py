@@ -111,10 +111,11 @@ class ApplianceClient:
             async for event in events:
                 yield event
                 if event.type is EventType.AWAITING_APPROVAL and self._handler is not None:
-                    asked = ApprovalRequest(
-                        str(event.metadata["approval"]), event.tool_name, event.arguments, event.content, 0.0
-                    )
-                    await self._backend.decide(asked.id, await self._decision(asked), note="")
+                    asked = _asked_by(event)
+                    with suppress(
+                        Conflict
+                    ):  # somebody else was faster, or its time was over: the turn goes on as that has it
+                        await self._backend.decide(asked.id, await self._decision(asked), note="")
 
     async def resume(self, run_id: str, decision: Decision, *, note: str = "") -> TaskResult:
         """Decide on what the run *run_id* asks, and return what then comes of it; raise `NotFound`, or `Conflict`."""
@@ -188,6 +189,17 @@ class ApplianceClient:
         said = self._handler(asked) if self._handler is not None else False
         said = await said if inspect.isawaitable(said) else said
         return "approved" if said is True else "rejected"
+
+
+def _asked_by(event: AgentEvent) -> ApprovalRequest:
+    expires = event.metadata.get("expires_at")
+    return ApprovalRequest(
+        str(event.metadata["approval"]),
+        event.tool_name,
+        event.arguments,
+        event.content,
+        float(expires) if isinstance(expires, int | float) else 0.0,
+    )
 
 
 def _setup(given: Mapping[str, object]) -> "Setup":

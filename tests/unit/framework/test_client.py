@@ -1,8 +1,10 @@
 """Claims about clients: the same verbs do the same in this process and over HTTP."""
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 import pytest
 
@@ -148,6 +150,26 @@ def test_a_handler_decides_on_what_needs_a_person(way: Way, house: AgentHouse, *
             result = await client.chat("Deploy it.")
             assert (result.content, result.tool_calls[0].success) == ("Over.", False)
         assert [request.tool for request in asked] == ["deploy"]
+        assert asked[0].expires_at > time.time()
+
+    run(way, work)
+
+
+def test_a_handler_that_comes_too_late_does_not_cost_the_turn(way: Way, house: AgentHouse) -> None:
+    house.follow(("deploy", {}), answer="Over.")
+
+    async def decide(request: ApprovalRequest) -> bool:
+        with closing(sqlite3.connect(house.root / "global.db")) as conn:
+            while conn.execute("SELECT state FROM approvals WHERE id = ?", (request.id,)).fetchone() == ("pending",):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        return True
+
+    async def work(client: ApplianceClient) -> None:
+        client.set_approval_handler(decide)
+        await client.create_session(tools=["deploy"], config={"approval_seconds": 0.2})
+        events = [event async for event in client.stream("Deploy it.")]
+        assert [event.tool_name for event in events if event.type is EventType.TOOL_ERROR] == ["deploy"]
+        assert "".join(event.content for event in events if event.type is EventType.CONTENT) == "Over."
 
     run(way, work)
 
