@@ -1,17 +1,19 @@
 """Values in workflows: plain, or with ``${expression}`` within their text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeGuard
+from typing import Final, cast
 
 from appliance.contracts.tools import Json
-from appliance.errors import InvalidInput
+from appliance.errors import InvalidInput, LimitExceeded
 from appliance.framework.expression_values import LONGEST_TEXT, as_text
 from appliance.framework.expressions import Expression, parsed_until_brace
 
 MOST_PARTS: Final = 100  # expressions of one text
+MOST_SIZE: Final = 1_000_000  # characters of one value, or what is as large
 
+_SIZE_OF_ONE: Final = 8  # of a number, a flag, a list or a mapping
 _PLAIN: Final = re.compile(r"(?:[^$]|\$\$\{|\$(?!\{))+")
 
 
@@ -25,7 +27,7 @@ class Template:
 
     def value(self, state: Mapping[str, object]) -> Json:
         """Return the value over *state*; a text that is one ``${…}`` alone gives that value as it is."""
-        return _filled(self._made, state)
+        return sound(_filled(self._made, state))
 
     def text(self, state: Mapping[str, object]) -> str:
         """Return the value as it reads within text."""
@@ -39,13 +41,30 @@ def template(written: object) -> Template:
     return Template(written, frozenset(names), made)
 
 
-def is_json(value: object) -> TypeGuard[Json]:
-    """Return whether *value* is made of mappings with keys of text, lists, text, numbers, flags and null alone."""
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and is_json(each) for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return all(map(is_json, value))
-    return value is None or isinstance(value, str | int | float | bool)
+def sound(value: object) -> Json:
+    """Return *value*, which is handed on; raise `InvalidInput` where it is no JSON, `LimitExceeded` where it is too large.
+
+    What holds one value many times is as large as if each stood there: it is copied and written down so.
+    """
+    left, pending = MOST_SIZE, [value]
+    while pending:
+        each = pending.pop()
+        inner: Collection[object] = ()
+        if isinstance(each, Mapping):
+            inner = [*each, *each.values()]
+            if not all(isinstance(key, str) for key in each):
+                raise InvalidInput("A value that is no JSON cannot be handed on.")
+        elif isinstance(each, list | tuple):
+            inner = each
+        elif not (each is None or isinstance(each, str | int | float)):
+            raise InvalidInput("A value that is no JSON cannot be handed on.")
+        left -= len(each) if isinstance(each, str) else _SIZE_OF_ONE
+        if left < len(inner):
+            raise LimitExceeded(
+                f"A value of the workflow would be larger than {MOST_SIZE:,} characters.", remedy="Put less into it."
+            )
+        pending += inner
+    return cast("Json", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +110,11 @@ def _text(written: str, names: set[str]) -> object:
     return _Text(tuple(parts)) if any(isinstance(part, Expression) for part in parts) else "".join(map(str, parts))
 
 
-def _filled(made: object, state: Mapping[str, object]) -> Json:
+def _filled(made: object, state: Mapping[str, object]) -> object:
     if isinstance(made, _Text):
-        value = made.filled(state)
-        if not is_json(value):
-            raise InvalidInput("A value that is no JSON cannot be handed on.")
-        return value
+        return made.filled(state)
     if isinstance(made, Mapping):
         return {key: _filled(each, state) for key, each in made.items()}
     if isinstance(made, list):
         return [_filled(each, state) for each in made]
-    return made if is_json(made) else None
+    return made

@@ -284,7 +284,7 @@ def _steps(mission: Mission, services: Services, *, after: int, end: int) -> tup
     entries = services.missions.desk.entries(mission.id, after=after, limit=end - after)
     begun_at = mission.started_at or mission.created_at
     return tuple(
-        Step(each.seq, duration(max(0.0, each.at - begun_at)), each.agent, each.kind, told(each), _weight(each))
+        Step(each.seq, duration(max(0.0, each.at - begun_at)), display(each.agent), each.kind, told(each), _weight(each))
         for each in entries
     )
 
@@ -298,11 +298,11 @@ def mission_row(mission: Mission) -> MissionRow:
         goal=display(mission.goal.replace("\n", " ")),
         mood=mood,
         word=word,
-        reason=mission.reason,
+        reason=display(mission.reason),
         repos=", ".join(map(display, mission.repo_names)),
-        asked_by=mission.asked_by,
+        asked_by=display(mission.asked_by),
         asked_at=mission.created_at,
-        model=mission.model,
+        model=display(mission.model),
         used=_used(mission),
         took=took,
         entries=mission.entries,

@@ -1,5 +1,6 @@
 """The pages of missions: the list, one mission's steps, what it asks people, its answer, and its record checked."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -103,6 +104,20 @@ def test_what_models_and_repositories_say_is_text_on_every_page_of_a_mission(bro
         page = browser.get(address).text
         assert MARKUP not in page
         assert "&lt;img src=x onerror=alert(1)&gt;" in page
+
+
+def test_nothing_on_the_pages_of_missions_turns_text_around(browser: Client, services: Services) -> None:
+    """Whoever wrote what stands in the record, and in the mission's row."""
+    mission, turned = started(browser), "a\u202eb\x1b[31m\u2028"
+    played(services, mission)
+    with closing(sqlite3.connect(services.paths.global_db)) as conn, conn:
+        for column in ("goal", "reason", "asked_by", "model"):
+            conn.execute(f"UPDATE missions SET {column} = ? WHERE id = ?", (turned, mission))  # noqa: S608 - ours
+        conn.execute("UPDATE mission_entries SET agent = ? WHERE mission = ?", (turned, mission))
+    for address in (f"/missions/{mission}", f"/missions/{mission}?before=99", "/missions"):
+        page = browser.get(address).text
+        assert "a\\u202eb" in page
+        assert not {"\u202e", "\x1b", "\u2028"} & set(page)
 
 
 def test_what_it_asks_is_decided_by_two_buttons_and_only_once(browser: Client, services: Services) -> None:

@@ -23,6 +23,7 @@ from appliance.framework import (
     render_workflow,
     validate_workflow,
 )
+from appliance.framework.workflow_values import template
 from tests.support.workflows import Scripted
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -338,3 +339,21 @@ def test_no_label_of_a_chart_is_anything_but_text() -> None:
     first, *lines = chart.splitlines()
     assert first == "flowchart TD"
     assert all(re.fullmatch(shape, line) for line in lines), chart
+
+
+@pytest.mark.parametrize("ten", ["[" + ", ".join(['"${x}"'] * 10) + "]", '"${[x, x, x, x, x, x, x, x, x, x]}"'])
+def test_no_workflow_makes_a_value_that_grows_with_every_node(ten: str) -> None:
+    """Ten nodes, each of which holds ten times what the one before it holds, would be ten thousand million values."""
+    nodes = "".join(f"  n{at}: {{kind: transform, set: {{x: {ten}}}, next: n{at + 1}}}\n" for at in range(10))
+    result = ran(
+        f"name: demo\nentry: n0\nstate: {{x: any}}\nnodes:\n{nodes}  n10: {{kind: transform, set: {{x: 1}}}}\n", {"x": "y"}
+    )
+    with pytest.raises(LimitExceeded, match="larger than 1,000,000 characters"):
+        result.require()
+
+
+def test_a_value_that_holds_itself_is_not_handed_on() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    with pytest.raises(LimitExceeded):
+        template("${x}").value({"x": ring})
