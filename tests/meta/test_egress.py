@@ -16,6 +16,7 @@ SHIPPED = ("appliance", "models", "images", "ansible", "Containerfile")
 HOST = re.compile(rb"\b(?:https?|wss?|ftp)://([\w.-]+)")
 KNOWN = {
     "localhost": "never resolved outside",
+    "127.0.0.1": "loopback: what an address looks like, in a sentence",
     "host": "stands for a site's own server, where the help says what an address looks like",
     "engine": "the name that HTTP over a unix socket has to carry",
     "www.w3.org": "the name of the SVG namespace",
