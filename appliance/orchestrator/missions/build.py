@@ -80,12 +80,12 @@ def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[Safet
         known.register(tool)
     for rule in rules:
         known.add_rule(rule)
-    approvals = Approvals(parts.connect(), clock=parts.clock)
+    approvals, audit = Approvals(parts.connect(), clock=parts.clock), ToolAudit(parts.connect(), clock=parts.clock)
     equipment = Equipment(
         service=LocalToolService(
             registry=known,
             approvals=approvals,
-            audit=ToolAudit(parts.connect(), clock=parts.clock),
+            audit=audit,
             repositories=RepositoryNames(parts.registry),
             patience_s=0,
         ),
@@ -101,7 +101,7 @@ def runner_of(parts: Parts, *, tools: Sequence[Tool] = (), rules: Sequence[Safet
     def hands(mission: Mission) -> WorkingHands:
         return WorkingHands(mission, equipment)
 
-    return Runner(parts.connect(), procedure=MissionCode(hands), clock=parts.clock)
+    return Runner(parts.connect(), procedure=MissionCode(hands), clock=parts.clock, owned=(approvals, audit))
 
 
 @dataclass(frozen=True, slots=True)

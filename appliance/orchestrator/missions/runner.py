@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from appliance.base import log
 from appliance.base.clock import Clock
@@ -21,13 +22,23 @@ _LEFT: Final = "The worker stops; the mission goes on with the next one."
 _log = log.get("missions")
 
 
-class Runner:
-    """Satisfies `MissionRunner`."""
+class Closes(Protocol):
+    """What holds something open."""
 
-    def __init__(self, conn: sqlite3.Connection, *, procedure: Procedure, clock: Clock) -> None:
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Runner:
+    """Satisfies `MissionRunner`. *owned* is closed with it."""
+
+    def __init__(
+        self, conn: sqlite3.Connection, *, procedure: Procedure, clock: Clock, owned: Sequence[Closes] = ()
+    ) -> None:
         self._records = Records(conn, clock=clock)
         self._procedure = procedure
         self._clock = clock
+        self._owned = owned
 
     async def run(self, mission: MissionId, *, stopping: Cancellation) -> Mission:
         """Work on *mission* until it ends, pauses or waits, from the beginning or from where its record ends.
@@ -49,8 +60,10 @@ class Runner:
         return self._records.get(mission)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._records.close()
+        for each in self._owned:
+            each.close()
 
 
 async def conclude(journal: Journal, mission: Mission, procedure: Procedure) -> Halt | None:
