@@ -6,7 +6,7 @@ from typing import Final
 from appliance.base.paths import display
 from appliance.codeintel.answer import LEAST_OVERLAP
 from appliance.contracts.tools import Evidence, Json
-from appliance.errors import InvalidInput, NotFound
+from appliance.errors import ApprovalRejected, InvalidInput, NotFound
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.case import Case, Finding, Gave, Said
@@ -107,6 +107,8 @@ async def looked_at(case: Case, agent: str, look: Look) -> Gave:
     arguments = {"intent": look.intent, "name": look.name, "symbol": look.other, "members": look.members}
     gave = await case.ask(agent, instruments.STRUCTURE, arguments)
     case.warn(*(warning for warning in gave.warnings if look.asked or not warning.endswith(" are listed.")))
+    if gave.code == ApprovalRejected.code and not look.asked:  # of what was asked it is told with what came to nothing
+        case.warn(gave.error)
     return gave
 
 

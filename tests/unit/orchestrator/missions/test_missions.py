@@ -18,7 +18,7 @@ from appliance.contracts.safety import SafetyVerdict
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, EngineUnavailable, PromptTooLong
 from appliance.orchestrator.approvals import Approvals, Decision
-from appliance.orchestrator.missions.instruments import INSTRUMENTS, PACK
+from appliance.orchestrator.missions.instruments import INSTRUMENTS, PACK, STRUCTURE
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
 from tests.support.chat import verdict
 from tests.support.missioned import CHOICE, ODD, Field, Place, Scripted, reads, replies, right
@@ -310,14 +310,17 @@ def test_a_scope_of_which_nothing_is_indexed_fails_with_the_reason(tmp_path: Pat
 
 
 class Confirms:
-    """A safety rule that has a person decide on every pack of evidence."""
+    """A safety rule that has a person decide on every call of one *tool*."""
 
     name = "confirms"
+
+    def __init__(self, tool: str = PACK) -> None:
+        self._tool = tool
 
     def judge(self, tool: str, arguments: Mapping[str, Json]) -> SafetyVerdict:
         """Have it confirmed."""
         del arguments
-        return SafetyVerdict("confirm" if tool == PACK else "allow", "Somebody wants to know.")
+        return SafetyVerdict("confirm" if tool == self._tool else "allow", "Somebody wants to know.")
 
 
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
@@ -338,6 +341,21 @@ def test_a_mission_waits_for_a_person_and_goes_on(place: Make, decision: Decisio
     assert (_CAPTION in [sentence.text for sentence in answer_of(done).sentences]) == (decision == "approved")
     if decision == "rejected":
         assert any("evidence_pack was not approved. As you like." in warning for warning in answer_of(done).warnings)
+
+
+def test_a_no_to_what_stands_beside_the_question_is_told_too(place: Make) -> None:
+    there = place(None, rules=[Confirms(STRUCTURE)])
+    mission = there.work(there.ask("Who calls ModelStore.verify?"))
+    approvals = Approvals(there.parts.connect(), clock=there.parts.clock)
+    decisions: list[Decision] = ["approved", "rejected"]
+    while mission.state == "waiting":
+        (asked,) = approvals.list(state="pending", run=mission.id)
+        approvals.decide(asked.id, decisions.pop(0) if decisions else "approved", by="ada", note="Not now.")
+        mission = there.work(mission)
+    approvals.close()
+    assert mission.state == "done"
+    assert "structure was not approved. Not now." in answer_of(mission).warnings
+    there.stays_the_same(mission)
 
 
 def test_a_mission_that_waits_is_cancelled_at_once(place: Make) -> None:
