@@ -38,7 +38,8 @@ def main_job(running: Box) -> None:
     key = (volumes.data / "run" / "cli.key").read_text().strip()
     headers = {"Authorization": f"Bearer {key}"}
     with httpx2.Client(transport=transport, base_url="http://skellig/api/v1", headers=headers, timeout=300.0) as client:
-        token = volumes.data / "first-token"
+        token = volumes.data / "first-token"  # which the first process writes once the others are well
+        until(token.exists, within=60.0, but=running.said)
         assert client.post("/login", json={"token": token.read_text().strip()}).status_code == 200
         assert not token.exists()
 
