@@ -29,7 +29,7 @@ LONGEST_GOAL: Final = LONGEST_QUESTION
 class MissionIn(Input):
     """A goal about the code of a project, or of some of its repos."""
 
-    goal: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_GOAL, strip_whitespace=True)]
+    goal: Annotated[str, StringConstraints(max_length=LONGEST_GOAL, strip_whitespace=True)]  # the desk says what it needs
     project: Name = DEFAULT_PROJECT
     repos: list[Name] = Field(default_factory=list, max_length=100, description="Ids or names; none means all.")
     branches: list[Name] = Field(

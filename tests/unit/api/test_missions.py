@@ -84,8 +84,8 @@ def test_missions_come_newest_first_page_by_page(client: Client) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"goal": ""}, 400, "goal"),
-        ({"goal": " \n "}, 400, "goal"),
+        ({"goal": ""}, 400, "A goal needs words."),
+        ({"goal": " \n "}, 400, "A goal needs words."),
         ({"goal": "x" * 4_001}, 400, "goal"),
         ({}, 400, "goal"),
         ({"goal": GOAL, "limit": 1}, 400, "limit"),
