@@ -144,9 +144,10 @@ class Agent:
         return ChatSession(Conversation(self._made, self._waiting), opening)
 
     async def resume(self, run_id: str, decision: Decision, *, by: str = "agent", note: str = "") -> TaskResult:
-        """Decide on what the run *run_id* asks a person, and return what then comes of it.
+        """Decide on what the last result of the run *run_id* asked a person, and return what then comes of it.
 
-        Raise `NotFound` for a run that waits for nobody, `Conflict` where somebody else has decided.
+        Where somebody else has decided the same, or nobody in time and this is a no, it returns what came of that. Raise
+        `Conflict` where it was decided otherwise, `NotFound` for a run whose last result did not ask.
         """
         return await self._own.resume(run_id, decision, by=by, note=note)
 

@@ -99,7 +99,11 @@ class ApplianceClient:
         result = await self._backend.chat(await self._named(session_id), text, context=context)
         while result.approval_request is not None and self._handler is not None:
             decision = await self._decision(result.approval_request)
-            result = await self._backend.resume(result.run_id, decision, note="")
+            try:
+                result = await self._backend.resume(result.run_id, decision, note="")
+            except Conflict:  # somebody else was faster, or its time was over: the turn went on as that has it
+                other: Decision = "rejected" if decision == "approved" else "approved"
+                result = await self._backend.resume(result.run_id, other, note="")
         return result
 
     async def stream(

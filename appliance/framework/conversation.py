@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from appliance.contracts.chat import Message
 from appliance.errors import Conflict, InvalidInput, NotFound
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from appliance.framework.making import Made
 
 Decision = Literal["approved", "rejected"]
+
+_SAME: Final = {"approved": {"approved", "used"}, "rejected": {"rejected", "expired"}}
+"""The states of an approval on which a decision has been made already."""
 
 
 class Waiting:
@@ -32,7 +35,7 @@ class Waiting:
 
     def waits(self, run_id: str) -> bool:
         """Return whether *run_id* waits for a person."""
-        return run_id in self._runs and self._runs[run_id].gathered.approval is not None
+        return run_id in self._runs
 
     async def result(self, run: "_Run", run_id: str) -> TaskResult:
         """Return what *run* comes to, or that it waits, and keep it then."""
@@ -45,18 +48,19 @@ class Waiting:
             raise
         finally:
             self.working -= 1
-        if result.status == "awaiting_approval":
+        if result.approval_request is not None:
+            run.asked = result.approval_request.id
             self._runs[run_id] = run
         else:
             self._runs.pop(run_id, None)
         return result
 
     def asked(self, run_id: str) -> tuple["_Run", str]:
-        """Return the run *run_id* and the id of the approval that it waits for; raise `NotFound`."""
+        """Return the run *run_id* and the id of the approval that its last result asked for; raise `NotFound`."""
         run = self._runs.get(run_id)
-        if run is None or run.gathered.approval is None:
+        if run is None:
             raise NotFound(f"The run {run_id[:80]!r} waits for nobody here.", remedy="A result that waits names its run.")
-        return run, run.gathered.approval.id
+        return run, run.asked
 
     def require_open(self) -> None:
         """Raise `Conflict` once `close` was called."""
@@ -113,13 +117,22 @@ class Conversation:
             self._waiting.working -= 1
 
     async def resume(self, run_id: str, decision: Decision, *, by: str, note: str) -> TaskResult:
-        """Decide on what *run_id* asks, and return what then comes of it; raise `NotFound`, `Conflict`, `InvalidInput`."""
+        """Decide on what the last result of *run_id* asked for, and return what then comes of it.
+
+        Where somebody else has decided the same, or nobody's answer in time was the same no, that is what comes of it. Raise
+        `Conflict` where it was decided otherwise, `NotFound`, `InvalidInput`.
+        """
         run, approval = self._waiting.asked(run_id)
         if decision not in {"approved", "rejected"}:
             raise InvalidInput(f"{str(decision)[:40]!r} is no decision.", remedy="It is `approved` or `rejected`.")
         approvals = self._made.turns.services.tools.approvals
-        await asyncio.to_thread(approvals.decide, approval, decision, by=by, note=note)
-        run.gathered.approval = None
+        try:
+            await asyncio.to_thread(approvals.decide, approval, decision, by=by, note=note)
+        except Conflict as exc:
+            if exc.context.get("state") not in _SAME[decision]:
+                raise
+        if run.gathered.approval is not None and run.gathered.approval.id == approval:
+            run.gathered.approval = None
         return await self._waiting.result(run, run_id)
 
     async def _turn(self, session: str, text: str, run_id: str) -> AsyncGenerator[AgentEvent, None]:
@@ -145,6 +158,7 @@ class _Run:
 
     def __init__(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         self.gathered = Gathering()
+        self.asked = ""  # the approval that the last result was about
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._work(events))
 

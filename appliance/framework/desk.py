@@ -124,7 +124,7 @@ class AgentDesk:
                 yield event
 
     async def resume(self, run_id: str, decision: Decision, *, by: str, note: str = "") -> TaskResult:
-        """Decide on what *run_id* asks, and return what then comes of it; raise `NotFound`, or `Conflict` for a late one."""
+        """Decide on what *run_id* asks, and return what then comes of it; raise as `Agent.resume`."""
         for agent in list(self._agents.values()):
             if agent.waits(run_id):
                 return await agent.resume(run_id, decision, by=by, note=note)

@@ -20,7 +20,9 @@ class P(Plugin):
         context.register_tool(Deploy())
 
 class Deploy:
-    spec = ToolSpec("deploy", "Deploy it.", {"type": "object"}, approval=True)
+    spec = ToolSpec(
+        "deploy", "Deploy it.", {"type": "object", "properties": {"where": {"type": "string"}}}, approval=True
+    )
     async def run(self, arguments, *, context):
         return ToolOutput("deployed")
 

@@ -8,6 +8,7 @@ import pytest
 
 from appliance.errors import Conflict, EngineUnavailable, InvalidInput, NotFound
 from appliance.framework import EventType
+from appliance.framework.conversation import Decision
 from tests.support.agent_house import AgentHouse, agent, heard
 
 
@@ -39,6 +40,44 @@ def test_a_call_that_a_person_rejects_is_not_made(house: AgentHouse) -> None:
             done = await made.resume(asked.run_id, "rejected", note="Not on a Friday.")
             assert "Not on a Friday." in done.tool_calls[0].error
             assert (done.content, done.status) == ("I may not.", "done")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("decided", "other", "said"), [("approved", "rejected", "deployed"), ("rejected", "approved", "")])
+def test_what_came_of_a_decision_that_was_made_elsewhere_is_not_lost(
+    house: AgentHouse, decided: Decision, other: Decision, said: str
+) -> None:
+    house.follow(("deploy", {}), answer="Over.")
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"]) as made:
+            asked = await made.run("Deploy it.")
+            assert asked.approval_request is not None
+            made._made.turns.services.tools.approvals.decide(asked.approval_request.id, decided, by="console")
+            with pytest.raises(Conflict):
+                await made.resume(asked.run_id, other)
+            done = await made.resume(asked.run_id, decided)
+            assert (done.content, done.tool_calls[0].result, made.busy) == ("Over.", said, False)
+
+    asyncio.run(work())
+
+
+def test_a_yes_is_never_for_a_call_that_nobody_was_shown(house: AgentHouse) -> None:
+    house.follow(("deploy", {}), ("deploy", {"where": "everywhere"}), answer="Over.")
+
+    async def work() -> None:
+        async with agent(house, tools=["deploy"]) as made:
+            first = await made.run("Deploy it.")
+            assert first.approval_request is not None
+            approvals = made._made.turns.services.tools.approvals
+            approvals.decide(first.approval_request.id, "approved", by="console")
+            while len(approvals.list(run=first.run_id)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            second = await made.resume(first.run_id, "approved")
+            assert second.approval_request is not None
+            assert second.approval_request.arguments == {"where": "everywhere"}
+            assert (await made.resume(first.run_id, "rejected")).content == "Over."
 
     asyncio.run(work())
 

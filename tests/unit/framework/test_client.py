@@ -155,7 +155,8 @@ def test_a_handler_decides_on_what_needs_a_person(way: Way, house: AgentHouse, *
     run(way, work)
 
 
-def test_a_handler_that_comes_too_late_does_not_cost_the_turn(way: Way, house: AgentHouse) -> None:
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_handler_that_comes_too_late_does_not_cost_the_turn(way: Way, house: AgentHouse, *, streamed: bool) -> None:
     house.follow(("deploy", {}), answer="Over.")
 
     async def decide(request: ApprovalRequest) -> bool:
@@ -167,6 +168,10 @@ def test_a_handler_that_comes_too_late_does_not_cost_the_turn(way: Way, house: A
     async def work(client: ApplianceClient) -> None:
         client.set_approval_handler(decide)
         await client.create_session(tools=["deploy"], config={"approval_seconds": 0.2})
+        if not streamed:
+            result = await client.chat("Deploy it.")
+            assert (result.content, result.tool_calls[0].success) == ("Over.", False)
+            return
         events = [event async for event in client.stream("Deploy it.")]
         assert [event.tool_name for event in events if event.type is EventType.TOOL_ERROR] == ["deploy"]
         assert "".join(event.content for event in events if event.type is EventType.CONTENT) == "Over."
