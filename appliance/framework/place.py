@@ -32,6 +32,14 @@ from appliance.ids import ProjectId, RepoId
 from appliance.inference.catalog import Catalog
 from appliance.inference.pool import EnginePool
 from appliance.inference.store import ModelStore
+from appliance.orchestrator.coordinators import (
+    MISSION_TEAMS,
+    CoordinationStatePassedCoordinator,
+    SafetyStatePassedCoordinator,
+    SuitedRegistry,
+    SystemPromptStatePassedCoordinator,
+    TaskAnalyzer,
+)
 from appliance.orchestrator.missions.build import RepositoryNames
 from appliance.orchestrator.runners.envelope import ANSWER
 from appliance.orchestrator.runners.probe import probe
@@ -220,6 +228,9 @@ def assembled(parts: Opened) -> Place:
             tools=registry,
             repositories=RepositoryNames(parts.index.registry),
             metrics=parts.metrics,
+            system_prompt=SystemPromptStatePassedCoordinator(TaskAnalyzer()),
+            safety=SafetyStatePassedCoordinator(plugins.rules),
+            coordination=CoordinationStatePassedCoordinator(coordination_runtime=SuitedRegistry(teams=MISSION_TEAMS)),
         )
     )
     return Place(

@@ -1,5 +1,6 @@
 """Claims about what an agent's workspace means."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from appliance.config import load
 from appliance.errors import Conflict, NotFound
 from appliance.framework.place import Place, open_place
+from appliance.orchestrator.state import CoordinatorResult, create_snapshot
 from appliance.tables import MIGRATIONS
 from tests.support.indexed import Indexed
 from tests.support.repos import make_repo
@@ -49,3 +51,19 @@ def test_a_name_of_several_projects_is_refused_unless_the_project_is_named(place
 def test_what_is_not_here_is_refused_with_the_command_that_adds_it(place: Place, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="skellig repo add"):
         place.workspace(tmp_path)
+
+
+def test_the_appliance_has_coordinators_that_decide_about_a_session(place: Place) -> None:
+    facade, context = place.services.facade, create_snapshot(object())
+    assert facade.system_prompt_state_passed is not None
+    assert facade.safety_state_passed is not None
+    assert facade.coordination_state_passed is not None
+
+    def state(result: CoordinatorResult) -> dict[object, object]:
+        return {each.data["key"]: each.data["value"] for each in result.transitions.transitions}
+
+    asked = asyncio.run(facade.system_prompt_state_passed.classify(context, "Who calls `parse_header`?"))
+    assert state(asked)["task_type"] == "callers"
+    assert not asyncio.run(facade.safety_state_passed.check(context, "shell", {"command": "rm -rf /"})).should_continue
+    suggested = asyncio.run(facade.coordination_state_passed.suggest(context, task_type="callers"))
+    assert state(suggested)["coordination_primary_team"] == "tracer"
