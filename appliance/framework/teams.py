@@ -30,6 +30,7 @@ FormationName = Literal["sequential", "parallel", "hierarchical", "pipeline", "r
 TeamStatus = Literal["done", "partial", "failed"]
 MOST_MEMBERS: Final = 16
 MOST_ROUNDS: Final = 10
+_LEADER: Final = "coordinator"
 
 _PHASES: Final[Mapping[str, EventType]] = {
     "commissioned": EventType.MILESTONE,
@@ -222,6 +223,8 @@ def _check(team: Team) -> None:
     names = [member.name for member in team.members]
     if not 1 <= len(names) <= MOST_MEMBERS:
         raise InvalidInput(f"A team has 1 to {MOST_MEMBERS} members, not {len(names)}.")
+    for member in team.members:
+        _check_member(member, granted=team.tools)
     if len(set(names)) < len(names):
         raise InvalidInput("Two members of the team have the same name.", remedy="Give each a name of its own.")
     if team.formation == "hierarchical" and team.coordinator is None:
@@ -232,14 +235,23 @@ def _check(team: Team) -> None:
         raise InvalidInput("Reflection takes two members: an author, then a critic.")
     if not 1 <= team.limits.rounds <= MOST_ROUNDS:
         raise InvalidInput(f"Reflection takes 1 to {MOST_ROUNDS} rounds.")
-    for member in team.members:
-        beyond = sorted({*member.tools} - {*team.tools})
-        if beyond:
-            raise NotGranted(
-                f"{member.name} asks for tools that its team has not: {', '.join(beyond)}.",
-                remedy="Grant them to the team, or leave them out: no member has more than its team.",
-                beyond=beyond,
-            )
+
+
+def _check_member(member: TeamMember, *, granted: Collection[str]) -> None:
+    if not isinstance(member.name, str) or not member.name.strip() or member.name == _LEADER:
+        raise InvalidInput(f"{str(member.name)[:40]!r} is no name of a member.", remedy=f"Any text but {_LEADER!r} is one.")
+    if not isinstance(member.runner, AgentRunner) or isinstance(member.runner, type):
+        raise InvalidInput(
+            f"The runner of {member.name} is a {type(member.runner).__name__}.",
+            remedy="Pass `Agent.member`, `callable_agent(function)`, or an object with such a `run`.",
+        )
+    beyond = sorted({*member.tools} - {*granted})
+    if beyond:
+        raise NotGranted(
+            f"{member.name} asks for tools that its team has not: {', '.join(beyond)}.",
+            remedy="Grant them to the team, or leave them out: no member has more than its team.",
+            beyond=beyond,
+        )
 
 
 def _by_rule(team: Team) -> Formation:

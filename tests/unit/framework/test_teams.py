@@ -189,6 +189,12 @@ BAD: dict[str, Callable[[], Team]] = {
     "no members": lambda: Team([]),
     "too many": lambda: Team([member(f"m{number}") for number in range(17)]),
     "one name twice": lambda: Team([member("a"), member("a")]),
+    "no name": lambda: Team([member(" ")]),
+    "the leader's name": lambda: Team([member("coordinator")]),
+    "a name that is no text": lambda: Team([member(7)]),  # type: ignore[arg-type]
+    "a bare function": lambda: Team([TeamMember("a", failing)]),  # type: ignore[arg-type]
+    "a class": lambda: Team([TeamMember("a", Talks)]),  # type: ignore[arg-type]
+    "nobody": lambda: Team([TeamMember("a", None)]),  # type: ignore[arg-type]
     "no such formation": lambda: Team([member("a")], "circle"),  # type: ignore[arg-type]
     "nobody to lead": lambda: Team([member("a")], "hierarchical"),
     "a leader of a rule": lambda: Team([member("a")], "parallel", coordinator=callable_agent(failing)),
