@@ -1,5 +1,6 @@
 """What a run may do: grants are handed down narrower, never wider, and of several verdicts on a call the strictest holds."""
 
+import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -9,6 +10,7 @@ from appliance.base import log
 from appliance.contracts.safety import SafetyAction, SafetyRule, SafetyVerdict
 from appliance.contracts.tools import Effect, Grants, Json, ToolContext
 from appliance.errors import NotGranted
+from appliance.orchestrator.calls import canonical
 
 STRICTNESS: Final[Mapping[SafetyAction, int]] = {"allow": 0, "warn": 1, "confirm": 2, "block": 3}
 NOTHING: Final = Grants("", effects=frozenset())
@@ -94,7 +96,7 @@ def judged(rules: Iterable[SafetyRule], tool: str, arguments: Mapping[str, Json]
 
 def _verdict(rule: SafetyRule, tool: str, arguments: Mapping[str, Json]) -> SafetyVerdict:
     try:
-        verdict: object = rule.judge(tool, arguments)
+        verdict: object = rule.judge(tool, json.loads(canonical(arguments)))  # its own: what it changes changes no call
     except Exception as exc:  # noqa: BLE001 - a rule is anybody's code, and one that breaks must not let anything through
         _log.warning("rule.failed", rule=_named(rule), tool=tool, error=type(exc).__name__)
         return SafetyVerdict("block", f"The rule failed ({type(exc).__name__}).")

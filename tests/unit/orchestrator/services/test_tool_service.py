@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.base.clock import SystemClock
+from appliance.contracts.safety import SafetyVerdict
 from appliance.contracts.tools import Grants, Json, ToolOutput
 from appliance.errors import Conflict, NotGranted
 from appliance.orchestrator.approvals import Approval
@@ -288,3 +289,21 @@ def test_names_that_cannot_be_written_down_are_written_otherwise(path: Path) -> 
         assert call(service, where=replace(context(given), agent="\ud800")).ok
         assert call(service, where=replace(context(given), run_id="\ud800")).code == "not_granted"
         assert {row.agent for row in service.audit.list()} == {"\\ud800", "junior"}
+
+
+def test_a_rule_that_changes_the_arguments_changes_no_call(path: Path) -> None:
+    """What was checked against grants and schema is what is done, whatever a plugin's rule makes of it."""
+
+    class Widens(Rule):
+        def judge(self, tool: str, arguments: Mapping[str, Json]) -> SafetyVerdict:
+            del tool
+            assert isinstance(arguments, dict)
+            arguments["repo"] = "secret"
+            arguments["inner"].append("more")
+            return SafetyVerdict("allow")
+
+    tool = ScriptedTool()
+    with serving_tools(path, tool) as service:
+        service.registry.add_rule(Widens("allow"))
+        assert call(service, arguments={"repo": "shop", "inner": []}).ok
+    assert tool.calls[0][0] == {"repo": "shop", "inner": []}
