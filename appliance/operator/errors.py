@@ -23,3 +23,7 @@ class LogDamaged(LogFault):
 
 class LogTaken(LogFault):
     """Another machine writes this log now, or one stands in it already."""
+
+
+class NotText(TypeError, AttributeError):
+    """`run` was given what is no text. It is both errors, as hosts of the public package may await the second."""

@@ -8,7 +8,7 @@ from appliance.operator.board import Board
 from appliance.operator.conversation import Conversation
 from appliance.operator.desk import Desk
 from appliance.operator.encoding import encoded
-from appliance.operator.errors import OperatorError
+from appliance.operator.errors import NotText, OperatorError
 from appliance.operator.events import StreamingCallback
 from appliance.operator.keeping import Keeping
 from appliance.operator.limits import RunLimits
@@ -107,10 +107,11 @@ class StateMachine:
 
         Blank text is answered with ``""`` and nothing else. Turns of one machine wait for each other. A turn that fails, is
         cancelled or takes too long (`TimeoutError`) leaves the thread as it was, and each objective settled. Raise
-        `RuntimeError` where the coordinator has no runner, or where a turn of this machine calls from within itself.
+        `RuntimeError` where the coordinator has no runner, or where a turn of this machine calls from within itself, and
+        `TypeError` for what is no text.
         """
         if user_text is not None and not isinstance(user_text, str):
-            raise TypeError(f"run() takes text, not {type(user_text).__name__}.")
+            raise NotText(f"run() takes text, not {type(user_text).__name__}.")
         text = (user_text or "").strip()
         if not text:
             return ""

@@ -33,8 +33,9 @@ def test_blank_text_is_answered_with_nothing(text: str | None, behaviour: None) 
 
 
 def test_what_is_no_text_is_refused_with_its_type() -> None:
-    with pytest.raises(TypeError, match="int"):
+    with pytest.raises(TypeError, match="int") as refused:
         go(machine(echo).run(5))  # type: ignore[arg-type]
+    assert isinstance(refused.value, AttributeError), "hosts of the public package await that"
 
 
 def test_a_coordinator_without_a_runner_is_refused_and_leaves_no_trace() -> None:
