@@ -7,6 +7,7 @@ from pathlib import Path
 
 from appliance.base.sqlite import connect
 from appliance.codeintel.needs import ChatModel
+from appliance.codeintel.results import Answer
 from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
 from appliance.contracts.safety import SafetyRule
 from appliance.errors import ApplianceError
@@ -185,3 +186,18 @@ class Place:
         """Close the connections."""
         self.desk.close()
         self.runner.close()
+
+
+Make = Callable[..., Place]
+
+
+def answer_of(mission: Mission) -> Answer:
+    """Return the answer of *mission*, which has one."""
+    assert mission.state == "done", mission.reason
+    assert mission.answer is not None
+    return mission.answer
+
+
+def of_kind(entries: list[Entry], *kinds: str) -> list[Entry]:
+    """Return the entries of these kinds."""
+    return [entry for entry in entries if entry.kind in kinds]

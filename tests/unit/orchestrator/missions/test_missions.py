@@ -6,65 +6,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from appliance.codeintel.results import Answer
 from appliance.contracts.chat import ChatDelta, ChatRequest
-from appliance.contracts.safety import SafetyVerdict
-from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, EngineUnavailable, PromptTooLong
-from appliance.orchestrator.approvals import Approvals, Decision
-from appliance.orchestrator.missions.instruments import INSTRUMENTS, PACK, STRUCTURE
-from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
+from appliance.orchestrator.missions.instruments import INSTRUMENTS
+from appliance.orchestrator.missions.model import MissionLimits
 from tests.support.chat import verdict
-from tests.support.missioned import CHOICE, ODD, Field, Place, Scripted, reads, replies, right
+from tests.support.missioned import CHOICE, ODD, Field, Make, Scripted, answer_of, of_kind, reads, replies, right
 
 _PATIENCE_S = 60.0
 _CAPTION = "`ModelStore.verify` compares the digest of the installed model with the one in the catalogue."
 _GOAL = "Where is ModelStore.verify defined and who calls it? How does it compare the digest with the catalogue?"
-_OTHER = "class Vault:\n    def verify(self, digest, catalogue):\n        return digest == catalogue\n"
-
-
-@pytest.fixture(scope="module")
-def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
-    """Index a shop, and beside it in the same project a repository that no mission here is about."""
-    made = Field(tmp_path_factory.mktemp("missions") / "shop")
-    made.shop.make("secret", {"vault.py": _OTHER})
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def place(field: Field, tmp_path: Path) -> Iterator[Callable[..., Place]]:
-    """Return what makes a desk and a runner with a model."""
-    made: list[Place] = []
-
-    def make(chat: Scripted | None = None, **more: object) -> Place:
-        made.append(field.place(tmp_path, chat, **more))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-Make = Callable[..., Place]
-
-
-def answer_of(mission: Mission) -> Answer:
-    """Return the answer of *mission*, which has one."""
-    assert mission.state == "done", mission.reason
-    assert mission.answer is not None
-    return mission.answer
-
-
-def of_kind(entries: list[Entry], *kinds: str) -> list[Entry]:
-    """Return the entries of these kinds."""
-    return [entry for entry in entries if entry.kind in kinds]
 
 
 def test_a_mission_puts_definition_callers_history_and_prose_on_one_card(place: Make) -> None:
@@ -307,62 +264,6 @@ def test_a_scope_of_which_nothing_is_indexed_fails_with_the_reason(tmp_path: Pat
     assert "index" in failed.reason
     there.stays_the_same(failed)
     there.close()
-
-
-class Confirms:
-    """A safety rule that has a person decide on every call of one *tool*."""
-
-    name = "confirms"
-
-    def __init__(self, tool: str = PACK) -> None:
-        self._tool = tool
-
-    def judge(self, tool: str, arguments: Mapping[str, Json]) -> SafetyVerdict:
-        """Have it confirmed."""
-        del arguments
-        return SafetyVerdict("confirm" if tool == self._tool else "allow", "Somebody wants to know.")
-
-
-@pytest.mark.parametrize("decision", ["approved", "rejected"])
-def test_a_mission_waits_for_a_person_and_goes_on(place: Make, decision: Decision) -> None:
-    there = place(Scripted(replies(_CAPTION)), rules=[Confirms()])
-    mission = there.work(there.ask(_GOAL))
-    assert (mission.state, mission.reason) == ("waiting", "A person must approve of evidence_pack.")
-    there.stays_the_same(mission)
-    assert there.work(mission).state == "waiting", "Nobody decided yet"
-    approvals = Approvals(there.parts.connect(), clock=there.parts.clock)
-    (asked,) = approvals.list(state="pending", run=mission.id)
-    approvals.decide(asked.id, decision, by="ada", note="As you like.")
-    approvals.close()
-    done = there.work(mission)
-    there.stays_the_same(done)
-    (decided,) = of_kind(there.entries(done), "approval")
-    assert (decided.data["decision"], decided.data["by"]) == (decision, "ada")
-    assert (_CAPTION in [sentence.text for sentence in answer_of(done).sentences]) == (decision == "approved")
-    if decision == "rejected":
-        assert any("evidence_pack was not approved. As you like." in warning for warning in answer_of(done).warnings)
-
-
-def test_a_no_to_what_stands_beside_the_question_is_told_too(place: Make) -> None:
-    there = place(None, rules=[Confirms(STRUCTURE)])
-    mission = there.work(there.ask("Who calls ModelStore.verify?"))
-    approvals = Approvals(there.parts.connect(), clock=there.parts.clock)
-    decisions: list[Decision] = ["approved", "rejected"]
-    while mission.state == "waiting":
-        (asked,) = approvals.list(state="pending", run=mission.id)
-        approvals.decide(asked.id, decisions.pop(0) if decisions else "approved", by="ada", note="Not now.")
-        mission = there.work(mission)
-    approvals.close()
-    assert mission.state == "done"
-    assert "structure was not approved. Not now." in answer_of(mission).warnings
-    there.stays_the_same(mission)
-
-
-def test_a_mission_that_waits_is_cancelled_at_once(place: Make) -> None:
-    there = place(None, rules=[Confirms()])
-    mission = there.work(there.ask(_GOAL))
-    assert there.desk.cancel(mission.id, by="ada").state == "cancelled"
-    there.stays_the_same(mission)
 
 
 def test_the_historian_tells_what_changed_lately_and_how(place: Make) -> None:
