@@ -24,7 +24,7 @@ def member(made: Made, name: str, *, skill: str, description: str, tools: Collec
     """Return a member on the model of *made*; raise `NotGranted` for a tool that its agent has not."""
     grants = narrow(made.turns.grants, tools=tools)
     specs = made.place.specs
-    grants = replace(grants, effects=frozenset(specs[tool].effect for tool in grants.tools))
+    grants = narrow(grants, effects=frozenset(specs[tool].effect for tool in grants.tools))
     runner = _Member(made, name, grants)
     return TeamMember(name, runner, description, skill or _SKILL, tools=grants.tools)
 
