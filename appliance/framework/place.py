@@ -39,6 +39,7 @@ from appliance.orchestrator.coordinators import (
     SuitedRegistry,
     SystemPromptStatePassedCoordinator,
     TaskAnalyzer,
+    by_words,
 )
 from appliance.orchestrator.missions.build import RepositoryNames
 from appliance.orchestrator.runners.envelope import ANSWER
@@ -218,7 +219,8 @@ def assembled(parts: Opened) -> Place:
         registry.register(tool)
     for rule in plugins.rules:
         registry.add_rule(rule)
-    engine = _engine(parts.settings, parts.models)
+    engine, analyzer = _engine(parts.settings, parts.models), TaskAnalyzer()
+    workflows = [by_words(each.name, each.description, analyzer=analyzer) for each in plugins.workflows]
     services = orchestrator(
         Parts(
             connect=parts.connect,
@@ -228,9 +230,11 @@ def assembled(parts: Opened) -> Place:
             tools=registry,
             repositories=RepositoryNames(parts.index.registry),
             metrics=parts.metrics,
-            system_prompt=SystemPromptStatePassedCoordinator(TaskAnalyzer()),
+            system_prompt=SystemPromptStatePassedCoordinator(analyzer),
             safety=SafetyStatePassedCoordinator(plugins.rules),
-            coordination=CoordinationStatePassedCoordinator(coordination_runtime=SuitedRegistry(teams=MISSION_TEAMS)),
+            coordination=CoordinationStatePassedCoordinator(
+                coordination_runtime=SuitedRegistry(teams=MISSION_TEAMS, workflows=workflows)
+            ),
         )
     )
     return Place(

@@ -16,7 +16,7 @@ from appliance.orchestrator.coordinators.exploration import (
     FoundFile,
 )
 from appliance.orchestrator.coordinators.safety import SafetyStatePassedCoordinator
-from appliance.orchestrator.coordinators.suited import MISSION_TEAMS, Suited, SuitedRegistry
+from appliance.orchestrator.coordinators.suited import MISSION_TEAMS, Suited, SuitedRegistry, by_words
 from appliance.orchestrator.coordinators.system_prompt import SystemPromptStatePassedCoordinator
 from appliance.orchestrator.coordinators.tasks import Analyzes, TaskAnalysis, TaskAnalyzer
 
@@ -40,4 +40,5 @@ __all__ = [
     "Task",
     "TaskAnalysis",
     "TaskAnalyzer",
+    "by_words",
 ]

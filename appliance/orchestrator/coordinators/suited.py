@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.orchestrator.coordinators.coordination import Suggested, Suggestion, Task
+from appliance.orchestrator.coordinators.tasks import Analyzes
 
 _SIZES: Final = {"simple": 0, "medium": 1, "complex": 2}
 _READS: Final = frozenset({"plan", "explore"})  # modes in which nothing is changed
@@ -23,6 +24,11 @@ class Suited:
     reason: str
     least: str = "simple"
     writes: bool = False
+
+
+def by_words(name: str, description: str, *, analyzer: Analyzes) -> Suited:
+    """Return a team or workflow that is for the type of task that its *description* speaks of, if it speaks of one."""
+    return Suited(name, frozenset({analyzer.analyze(description).task_type}) - {"other"}, description)
 
 
 class SuitedRegistry:

@@ -10,6 +10,8 @@ from appliance.orchestrator.coordinators import (
     Suited,
     SuitedRegistry,
     Task,
+    TaskAnalyzer,
+    by_words,
 )
 from appliance.orchestrator.coordinators.task_examples import examples
 from appliance.orchestrator.state import CoordinatorResult, create_snapshot
@@ -125,6 +127,16 @@ def test_a_registry_suggests_what_is_for_the_task_the_most_special_first() -> No
     assert not registry.suggest(Task("edit", "medium", "plan")).workflows
     assert registry.suggest(Task("unknown", "simple", "build")) == Suggestion()
     assert all(0 < (each.confidence or 0) < 1 for each in medium.teams)
+
+
+def test_what_a_workflow_is_for_is_told_from_its_description() -> None:
+    words = {"check": "Review the changes for bugs", "trace": "Find out who calls a function", "greet": "Hello!"}
+    workflows = [by_words(name, said, analyzer=TaskAnalyzer()) for name, said in words.items()]
+    registry = SuitedRegistry(workflows=workflows)
+    (found,) = registry.suggest(Task("review", "medium", "build")).workflows
+    assert (found.name, found.reason) == ("check", words["check"])
+    assert [each.name for each in registry.suggest(Task("callers", "simple", "plan")).workflows] == ["trace"]
+    assert not registry.suggest(Task("other", "simple", "build")).workflows
 
 
 def test_every_type_of_task_about_code_has_a_team_of_juniors() -> None:
