@@ -212,10 +212,8 @@ def assembled(parts: Opened) -> Place:
     """Return a place over *parts*; its `close` leaves them open."""
     paths, registry = DataPaths(parts.settings.data), ToolRegistry()
     bench = Workbench(paths, clock=parts.clock, policy=policy_of(parts.settings.sandbox))
-    for tool in builtin_tools(parts.index, bench):
-        registry.register(tool)
     plugins = load_plugins(parts.settings, paths) if parts.plugins is None else parts.plugins
-    for tool in plugins.tools:
+    for tool in (*builtin_tools(parts.index, bench), *plugins.tools):
         registry.register(tool)
     for rule in plugins.rules:
         registry.add_rule(rule)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest, JsonSchema
+from appliance.contracts.chat import Candidate, ChatDelta, ChatRequest
 from appliance.contracts.tools import Json, ToolSpec
 from appliance.errors import EngineUnavailable, InvalidInput, LimitExceeded, MalformedContent, PromptTooLong
 from appliance.operator import (
@@ -24,7 +24,7 @@ from appliance.operator import (
 from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners import choosing, native
 from appliance.orchestrator.runners.completion import Completion, complete, parsed
-from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, bounded, chosen, envelope
+from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, chosen, envelope
 from appliance.orchestrator.runners.local import LocalCoordinatorRunner, LocalJuniorRunner
 from appliance.orchestrator.runners.probe import READINGS, Abilities, probe
 from appliance.orchestrator.runners.prompts import preamble
@@ -282,75 +282,6 @@ def test_an_engine_that_is_gone_is_raised() -> None:
 
     with pytest.raises(EngineUnavailable):
         asked(junior(Model(gone), Tools()))
-
-
-def _bounds(schema: object) -> list[str]:
-    """Return which parts of *schema* have no bound."""
-    found: list[str] = []
-    if isinstance(schema, Mapping):
-        kind = schema.get("type")
-        if kind == "string" and not {"maxLength", "enum", "const"} & schema.keys():
-            found.append(str(schema))
-        if kind == "array" and "maxItems" not in schema:
-            found.append(str(schema))
-        if kind == "object" and schema.get("additionalProperties") is not False:
-            found.append(str(schema))
-        found += [fault for part in schema.values() for fault in _bounds(part)]
-    elif isinstance(schema, Sequence) and not isinstance(schema, str):
-        found += [fault for part in schema for fault in _bounds(part)]
-    return found
-
-
-def test_every_part_of_an_envelope_is_bounded() -> None:
-    deep = {
-        "type": "object",
-        "properties": {
-            "names": {
-                "type": "array",
-                "items": {"type": "object", "properties": {"name": {"type": "string", "pattern": "x"}}},
-            },
-            "limit": {"type": "integer", "minimum": 1},
-            "either": {"anyOf": [{"type": "string"}, {"type": "array"}]},
-        },
-    }
-    assert _bounds(envelope([ToolSpec("deep", "Deep.", deep), SEARCH])) == []
-    assert "pattern" not in json.dumps(bounded(deep))
-
-
-ANYTHING: dict[str, JsonSchema] = {
-    "several types": {"type": ["string", "null"]},
-    "several types with parts": {"type": ["array", "object"], "properties": {"name": _TEXT}},
-    "nothing": {},
-    "true": True,  # type: ignore[dict-item]
-    "a definition": {"$ref": "#/$defs/name"},
-    "a definition of itself": {"$ref": "#/$defs/tree"},
-    "a definition in a circle": {"$ref": "#/$defs/circle"},
-    "one of all": {"allOf": [{"$ref": "#/$defs/name"}]},
-    "several of all": {"allOf": [{"type": "string"}, {"minLength": 1}]},
-    "a list of anything": {"type": "array", "items": {}},
-    "a list of places": {"type": "array", "prefixItems": [{"type": "string"}]},
-    "names by pattern": {"type": "object", "patternProperties": {".*": {"type": "string"}}},
-    "any names": {"type": "object", "additionalProperties": {"type": "string"}},
-    "a condition": {"if": {"type": "string"}, "then": {"type": "string"}},
-    "a negation": {"not": {"type": "string"}},
-}
-DEFINITIONS = {
-    "name": {"type": "string"},
-    "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}, "right": {"$ref": "#/$defs/tree"}}},
-    "circle": {"$ref": "#/$defs/circle"},
-}
-
-
-@pytest.mark.parametrize("said", ANYTHING)
-def test_whatever_a_tool_says_of_its_arguments_a_model_is_held_to_bounds(said: str) -> None:
-    spec = ToolSpec("odd", "Odd.", {"type": "object", "properties": {"it": ANYTHING[said]}, "$defs": DEFINITIONS})
-    schema = envelope([spec])
-    assert _bounds(schema) == []
-    assert "$" not in json.dumps(schema)  # a definition could not be found within an envelope
-    for value in ("x" * 300, ["x"] * 9, {"x": "y"}):
-        text = json.dumps({"tool": "odd", "arguments": {"it": value}})
-        with pytest.raises(MalformedContent):
-            parsed(Completion(text, "stop"), schema)
 
 
 def test_the_orchestration_tools_fit_before_a_task() -> None:
