@@ -46,7 +46,7 @@ from appliance.orchestrator.runners.envelope import ANSWER
 from appliance.orchestrator.runners.probe import probe
 from appliance.orchestrator.runtime import Orchestrator, Parts, orchestrator
 from appliance.orchestrator.services.chat import LocalChatService
-from appliance.orchestrator.services.provider import EngineModels, Models
+from appliance.orchestrator.services.provider import EngineModels, Models, Probe
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.tools.builtin import builtin_tools
 from appliance.orchestrator.tools.workbench import Workbench, policy_of
@@ -217,24 +217,8 @@ def assembled(parts: Opened) -> Place:
         registry.register(tool)
     for rule in plugins.rules:
         registry.add_rule(rule)
-    engine, analyzer = _engine(parts.settings, parts.models), TaskAnalyzer()
-    workflows = [by_words(each.name, each.description, analyzer=analyzer) for each in plugins.workflows]
-    services = orchestrator(
-        Parts(
-            connect=parts.connect,
-            clock=parts.clock,
-            models=parts.models,
-            probe=Remembering(paths.root, engine, probe),
-            tools=registry,
-            repositories=RepositoryNames(parts.index.registry),
-            metrics=parts.metrics,
-            system_prompt=SystemPromptStatePassedCoordinator(analyzer),
-            safety=SafetyStatePassedCoordinator(plugins.rules),
-            coordination=CoordinationStatePassedCoordinator(
-                coordination_runtime=SuitedRegistry(teams=MISSION_TEAMS, workflows=workflows)
-            ),
-        )
-    )
+    engine = _engine(parts.settings, parts.models)
+    services = _services(parts, registry, plugins, probe=Remembering(paths.root, engine, probe))
     return Place(
         settings=parts.settings,
         paths=paths,
@@ -248,6 +232,27 @@ def assembled(parts: Opened) -> Place:
         specs={spec.name: spec for spec in registry.specs},
         bench=bench,
         owned=(services.close, bench.close),
+    )
+
+
+def _services(parts: Opened, registry: ToolRegistry, plugins: PluginSet, *, probe: Probe) -> Orchestrator:
+    """Return the services over *parts*, with the coordinators that need to know nothing of a run."""
+    analyzer = TaskAnalyzer()
+    workflows = [by_words(each.name, each.description, analyzer=analyzer) for each in plugins.workflows]
+    suited = SuitedRegistry(teams=MISSION_TEAMS, workflows=workflows)
+    return orchestrator(
+        Parts(
+            connect=parts.connect,
+            clock=parts.clock,
+            models=parts.models,
+            probe=probe,
+            tools=registry,
+            repositories=RepositoryNames(parts.index.registry),
+            metrics=parts.metrics,
+            system_prompt=SystemPromptStatePassedCoordinator(analyzer),
+            safety=SafetyStatePassedCoordinator(plugins.rules),
+            coordination=CoordinationStatePassedCoordinator(coordination_runtime=suited),
+        )
     )
 
 
