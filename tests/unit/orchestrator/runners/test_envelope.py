@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """The schema under which a model writes: whatever a tool says of its arguments, every part of it has a bound."""
-=======
-"""The form that a model's choice is held to: whatever a tool says of its arguments, every part of it has a bound."""
->>>>>>> b1af4df (Keep the claims about envelopes in a file of their own)
 
 import json
 from collections.abc import Mapping, Sequence
