@@ -28,6 +28,7 @@ _CALLS: Final[Mapping[str, tuple[int | None, int | None]]] = {
     # sockets; io_uring makes them too
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
     "accept4": (288, 242),
+    "sendmsg": (46, 211), "sendmmsg": (307, 269),  # carries open files out of every sight
     # ways around the layers
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),

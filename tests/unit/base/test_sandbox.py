@@ -243,6 +243,19 @@ def test_who_fills_the_disk_with_files_that_have_no_name_is_ended(run: Run, how:
     assert (done.ending, done.stdout) == ("disk", b"")
 
 
+def test_no_open_file_is_carried_where_nobody_counts_it(run: Run) -> None:
+    carry = """
+import array, socket
+a, b = socket.socketpair()
+a.sendall(b"x")
+print(b.recv(1), flush=True)
+a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))])
+"""
+    done = run("python3", "-c", carry)
+    assert done.stdout == b"b'x'\n"
+    assert b"PermissionError" in done.stderr
+
+
 def test_shared_memory_holds_few_files(run: Run) -> None:
     """An empty one is memory of the kernel, which no other limit counts."""
     fill = "import os; [os.close(os.open(f'/dev/shm/{n}', os.O_CREAT)) for n in range(5_000)]; print('all')"
