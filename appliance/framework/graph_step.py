@@ -128,7 +128,7 @@ class Step:
         who = f"The condition behind {branching.source!r}"
         timeout = self.plan.limits.node_timeout
         chosen = await call(branching.choose, self.plan.schema.shown(state), who=who, timeout_s=timeout, aside=False)
-        several = chosen if isinstance(chosen, list | tuple) else [chosen]
+        several = chosen if isinstance(chosen, list | tuple) and chosen else [chosen]  # an empty list has no branch
         if len(several) > MOST_BRANCHES:
             raise LimitExceeded(f"{who} gave {len(several):,} branches, of {MOST_BRANCHES:,} at most.", limit=MOST_BRANCHES)
         return [

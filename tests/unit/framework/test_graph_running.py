@@ -228,7 +228,7 @@ def test_conditions_are_awaited_and_choose_by_label() -> None:
     assert (result.require()["n"], result.steps) == (3, 3)
 
 
-@pytest.mark.parametrize("label", ["other", None, 7, ["good", "other"], {}, END])
+@pytest.mark.parametrize("label", ["other", None, 7, ["good", "other"], [], (), {}, END])
 def test_a_label_without_a_branch_is_an_error_that_names_those_there_are(label: object) -> None:
     """Without this rule a condition with a slip in it ends the run as if all were well."""
     graph = StateGraph(Counted).add_node("one", lambda _: {"n": 1}).add_node("good", nothing)
