@@ -18,7 +18,7 @@ MOST_TOKENS: Final = 1_500  # of everything that stands before the task: instruc
 _STRING: Final = 200
 _ITEMS: Final = 8
 _CHARACTERS_A_TOKEN: Final = 3.3
-_HELD: Final = frozenset({"type", "enum", "const", "required", "minLength", "minItems"})  # as they stand
+_HELD: Final = frozenset({"type", "enum", "const", "required"})  # as they stand
 _DEFINITION: Final = "#/$defs/"
 _DEEPEST: Final = 6  # parts within each other, and definitions within definitions
 _ANY: Final = ("string", "number", "boolean", "null")
@@ -112,9 +112,9 @@ def _bounded(given: object, definitions: Mapping[str, object], depth: int) -> Js
     def part(inner: object) -> JsonSchema:
         return _bounded(inner, definitions, depth + 1)
 
-    for key in ("anyOf", "oneOf"):
-        if isinstance(parts := schema.get(key), Sequence):
-            return {key: [part(each) for each in parts]}
+    choices = schema.get("anyOf", schema.get("oneOf"))
+    if isinstance(choices, Sequence) and not schema.keys() & {"type", "properties"}:
+        return {"anyOf": [part(each) for each in choices]}
     kept: dict[str, object] = {key: value for key, value in schema.items() if key in _HELD}
     kind = kept.get("type", "object" if "properties" in schema else _ANY)
     if kept.keys() & {"enum", "const"}:
@@ -128,17 +128,23 @@ def _bounded(given: object, definitions: Mapping[str, object], depth: int) -> Js
         named = properties.items() if isinstance(properties, Mapping) else ()
         kept |= {"properties": {name: part(each) for name, each in named}, "additionalProperties": False}
     elif kind == "array":
-        kept |= {"items": part(schema.get("items", {"type": "string"})), "maxItems": _least(schema.get("maxItems"), _ITEMS)}
+        kept |= {"items": part(schema.get("items", {"type": "string"}))} | _between(schema, "minItems", "maxItems", _ITEMS)
     elif kind == "string":
-        kept["maxLength"] = _least(schema.get("maxLength"), _STRING)
+        kept |= _between(schema, "minLength", "maxLength", _STRING)
     return kept
 
 
+def _between(schema: Mapping[str, object], least: str, most: str, bound: int) -> dict[str, object]:
+    """Return the bounds of a length: no more than *bound*, and no less than *schema* wants, where both can be."""
+    kept: dict[str, object] = {most: (upper := _least(schema.get(most), bound))}
+    return {**kept, least: _least(schema[least], upper)} if least in schema else kept
+
+
 def _said(schema: object, definitions: Mapping[str, object], depth: int) -> Mapping[str, object]:
-    """Return what *schema* says, by itself or by the definition that it refers to; nothing where it lies too deep."""
-    for _ in range(_DEEPEST):
-        if not isinstance(schema, Mapping) or depth > _DEEPEST:
-            return {"type": "string"} if depth > _DEEPEST else {}
+    """Return what *schema* says, by itself or by a definition that it refers to; that it is text, where that is too deep."""
+    for _ in range(_DEEPEST if depth <= _DEEPEST else 0):
+        if not isinstance(schema, Mapping):
+            return {}
         if isinstance(name := schema.get("$ref"), str):
             schema = definitions.get(name.removeprefix(_DEFINITION))
         elif isinstance(whole := schema.get("allOf"), Sequence) and len(whole) == 1 and isinstance(whole[0], Mapping):

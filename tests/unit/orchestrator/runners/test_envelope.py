@@ -82,3 +82,18 @@ def test_whatever_a_tool_says_of_its_arguments_a_model_is_held_to_bounds(said: s
         text = json.dumps({"tool": "odd", "arguments": {"it": value}})
         with pytest.raises(MalformedContent):
             parsed(Completion(text, "stop"), schema)
+
+
+def test_what_a_tool_takes_can_be_written_within_the_bounds() -> None:
+    """A schema that is held to more than it says lets a model make no call at all."""
+    either = {
+        "type": "object",
+        "properties": {"path": _TEXT, "names": {"type": "array", "items": _TEXT, "minItems": 2}},
+        "anyOf": [{"required": ["path"]}, {"required": ["names"]}],
+    }
+    schema = envelope([ToolSpec("either", "Either.", either)])
+    for arguments in ({"path": "a.py"}, {"names": ["a", "b"]}):
+        assert parsed(Completion(json.dumps({"tool": "either", "arguments": arguments}), "stop"), schema)
+    longest = bounded({"type": "object", "properties": {"it": {"type": "array", "minItems": 20}, "is": {"minLength": 900}}})
+    assert "20" not in json.dumps(longest).replace("200", "")
+    assert "900" not in json.dumps(longest)
