@@ -293,7 +293,11 @@ class LocalChatService:
         while True:
             request = choosing(turn.task, specs, taken, abilities=abilities, system=turn.system)
             fit = await self.context_service.check_context_overflow(request.messages, max_tokens=request.max_tokens)
-            if not (fit.over and taken):
+            if not fit.over:
+                return request
+            if not taken:  # the question itself is too long: that is raised here, and no engine is asked
+                whole = [ConversationMessage(each.role, each.content) for each in request.messages]
+                await self.context_service.compact_context(whole, max_tokens=request.max_tokens)
                 return request
             turn.warn("The model chose its next step without the oldest results: they do not fit its context.")
             del taken[0]

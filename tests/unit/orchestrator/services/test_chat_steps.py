@@ -5,7 +5,7 @@ import pytest
 
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Json, ToolOutput
-from appliance.errors import NotFound
+from appliance.errors import NotFound, PromptTooLong
 from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.services.chat import ChatOptions
@@ -94,6 +94,14 @@ def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(
     assert reply.content == "done"
     assert [outcome.code for outcome in reply.outcomes] == ["", "", "budget_exhausted"]
     assert any("all of its 2 calls" in warning for warning in reply.warnings)
+
+
+def test_a_question_that_is_too_long_is_refused_before_a_step_is_chosen(path: Path) -> None:
+    model = ScriptedModel(scripted(ANSWER), context=600)
+    tool, long = ScriptedTool(parameters=SEARCH), "word " * 2_000
+    with staged(path, model, tool) as stage, pytest.raises(PromptTooLong, match="the model takes"):
+        stage.say(long, given=grants("search"))
+    assert model.requests == []
 
 
 def test_an_answer_is_not_made_from_errors(path: Path) -> None:
