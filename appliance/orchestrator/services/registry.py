@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -63,13 +64,14 @@ class ToolRegistry:
     def __contains__(self, name: object) -> bool:
         return name in self._tools
 
-    def get(self, name: object) -> Registered:
-        """Return the tool called *name*; raise `NotFound`, which names those that there are."""
+    def get(self, name: object, *, granted: AbstractSet[str] | None = None) -> Registered:
+        """Return the tool called *name*; raise `NotFound`, which names those that there are, or are *granted*."""
         found = self._tools.get(name) if isinstance(name, str) else None
         if found is None:
+            there = sorted(self._tools if granted is None else granted & self._tools.keys())
             raise NotFound(
                 f"There is no tool {str(name)[:64]!r}.",
-                remedy=f"Call one of: {', '.join(sorted(self._tools)) or 'none, there are no tools'}.",
+                remedy=f"Call one of: {', '.join(there) or 'none, there are no tools'}.",
             )
         return found
 

@@ -207,7 +207,7 @@ class LocalToolService:
     def validate_tool_call(self, name: str, arguments: object, *, context: ToolContext) -> CheckedCall:
         """Return the call as grants, schema and safety rules let it through; raise why they do not. Nothing is run."""
         context = self._narrowed(context)
-        found = self.registry.get(name)
+        found = self.registry.get(name, granted=context.grants.tools)
         _require_tool(found.spec, context.grants)
         checked = found.arguments.checked(arguments)
         self._require_repositories(checked, context.grants)

@@ -166,6 +166,13 @@ def test_more_calls_at_once_than_anybody_makes_are_refused_and_stand_on_record_a
     assert len(tool.calls) == 32
 
 
+def test_an_unknown_tool_is_answered_with_those_that_the_run_may_call(path: Path) -> None:
+    with serving_tools(path, ScriptedTool(), ScriptedTool("edit")) as service:
+        refused = call(service, "serch", {}, given=grants("search")).error
+    assert refused is not None
+    assert refused.remedy == "Call one of: search."
+
+
 @pytest.mark.parametrize("name", [None, 7, ["search"], {"a": 1}, "x" * 100_000, "search\x00", "\ud800"])
 @pytest.mark.parametrize("arguments", [None, 7, "{", "\ud800", ["x"], {7: 1}, {"query": float("nan")}, {"query": object()}])
 def test_whatever_a_model_sends_as_a_call_is_answered_with_a_code_and_recorded(
