@@ -46,6 +46,15 @@ def test_it_is_ready_soon_and_locked_in(image: str, tmp_path: Path) -> None:
             assert podman.call("exec", running.name, "touch", f"{place}/x").returncode != 0, place
 
 
+def test_commands_of_agents_are_confined_in_it(image: str, tmp_path: Path) -> None:
+    """Without the layers that must hold, agents could run no test at all on a host that was installed as we say."""
+    with box(image, tmp_path / "box") as running:
+        running.ready(within=READY_S)
+        told = json.loads(running.inside("sh", "-c", "skellig doctor --json || true"))
+    found = next(each["verdict"] for each in told if each["name"] == "sandbox")
+    assert (found["state"], found["detail"].partition(".")[0]) == ("ok", "landlock, seccomp, namespaces")
+
+
 def test_it_writes_nothing_outside_its_volumes(image: str, tmp_path: Path) -> None:
     """The root is read-only where it runs; here it is not, to see who would try."""
     with box(image, tmp_path / "box", root=()) as running:
