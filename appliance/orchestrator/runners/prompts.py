@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.contracts.chat import ChatRequest, JsonSchema, Message
 from appliance.contracts.tools import Json, ToolSpec
-from appliance.orchestrator.fence import RULE, fenced
+from appliance.orchestrator.fence import RULE, fenced, visible
 from appliance.orchestrator.runners.envelope import (
     ANSWER,
     Choice,
@@ -21,6 +21,7 @@ CHOICE_TOKENS: Final = 220
 ANSWER_TOKENS: Final = 320
 _SHOWN: Final = 1_500  # characters of one result, in the prompt of a decision
 _READ: Final = 5_000  # characters of all results, in the prompt of the answer
+_SAID: Final = 400  # characters of what went wrong with one step
 _DECIDE: Final = (
     "You decide the next step of a task. Reply with one JSON object on one line: "
     '{"tool":NAME,"arguments":{…}} to use a tool, or {"tool":"answer","arguments":{}} once the results hold what the task '
@@ -67,6 +68,12 @@ def closing(task: str, taken: Sequence[Taken], *, skill: str = "", share: float 
         Message("user", f"{told}\n\nTask: {task}"),
     )
     return ChatRequest(messages, max_tokens=ANSWER_TOKENS, temperature=0.0)
+
+
+def without_result(taken: Sequence[Taken]) -> str:
+    """Return what is answered where no step gave anything: what went wrong with each, and no guess of a model."""
+    lines = dict.fromkeys(f"- {visible(step.choice.tool)}: {visible(step.text)[:_SAID]}" for step in taken)
+    return "\n".join(("No call of a tool gave a result, so there is no answer.", *lines))
 
 
 def _result(step: Taken, characters: float) -> str:

@@ -13,7 +13,7 @@ from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.completion import Completion, parsed
 from appliance.orchestrator.runners.envelope import Choice, chosen, envelope, require_small
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.runners.prompts import Taken, closing, decision
+from appliance.orchestrator.runners.prompts import Taken, closing, decision, without_result
 
 MOST_STEPS: Final = 6
 _REPEATS: Final = 2
@@ -128,7 +128,6 @@ class Stepper:
         call = digest_of(choice.tool, choice.arguments)
         self._made[call] = self._made.get(call, 0) + 1
         if self._made[call] > 1:
-            work.note("The model repeated a call; it was made once.")
             work.taken.append(Taken(choice, _REPEATED, failed=True))
             return self._made[call] <= _REPEATS
         given = await self._caller.call(choice.tool, choice.arguments)
@@ -143,7 +142,10 @@ class Stepper:
                 await self._take(Choice(spec.name, {name: task[:200]}), work)
 
     async def _answer(self, task: str, work: Work) -> None:
-        useful = [step for step in work.taken if not step.failed] or work.taken
+        useful = [step for step in work.taken if not step.failed]
+        if work.taken and not useful:
+            work.answer = without_result([step for step in work.taken if step.text != _REPEATED])
+            return
         completion = await self._asked(lambda share: closing(task, useful, skill=self._skill, share=share), work)
         work.answer = completion.text.strip()
         if completion.finish == "length":

@@ -21,7 +21,7 @@ from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners.completion import Completion
 from appliance.orchestrator.runners.envelope import Choice
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.runners.prompts import Taken, closing, preamble
+from appliance.orchestrator.runners.prompts import Taken, closing, preamble, without_result
 from appliance.orchestrator.services.context import ContextService
 from appliance.orchestrator.services.conversation import ConversationMessage, ToolUse
 from appliance.orchestrator.services.provider import TIMEOUT_S, ProviderService
@@ -35,6 +35,7 @@ SYSTEM: Final = "You help a programmer with code. Be brief and exact, and say wh
 STEPS: Final = 6
 NO_RESPONSE: Final = "(no response)"
 
+_UNFOUNDED: Final = "No tool was called: the answer is the model's own, and rests on nothing that was looked up."
 _TRIES: Final = 2  # at a choice that can be read
 _SAID_BEFORE: Final = 2  # questions that a choice is made with
 _SAID_CHARACTERS: Final = 400
@@ -241,14 +242,9 @@ class LocalChatService:
         paused = await self._steps(turn, specs)
         content = paused or await self._closing(turn)
         turn.said.append(ConversationMessage("assistant", content))
-        return ChatReply(
-            content,
-            "paused" if paused else "done",
-            tuple(turn.outcomes),
-            tuple(turn.warnings),
-            turn.prompt_tokens,
-            turn.completion_tokens,
-        )
+        status: Literal["done", "paused"] = "paused" if paused else "done"
+        outcomes, warnings = tuple(turn.outcomes), tuple(turn.warnings)
+        return ChatReply(content, status, outcomes, warnings, turn.prompt_tokens, turn.completion_tokens)
 
     async def _steps(self, turn: _Turn, specs: Sequence[ToolSpec]) -> str:
         """Take the steps of the turn; return why it is paused, "" if it is not."""
@@ -262,6 +258,8 @@ class LocalChatService:
         for _ in range(turn.options.steps):
             choice = await self._choice(turn, specs, abilities)
             if choice is None or choice.ends:
+                if choice is not None and not turn.taken:
+                    turn.warn(_UNFOUNDED)
                 return ""
             if not await self._take(turn, choice) or turn.has_it:
                 return ""
@@ -339,7 +337,11 @@ class LocalChatService:
         return action not in {"answer_now", "stop"}
 
     async def _closing(self, turn: _Turn) -> str:
-        """Return the answer, told piece by piece."""
+        """Return the answer, told piece by piece; of calls that gave nothing no model makes one."""
+        if turn.taken and not useful(turn.taken):
+            said = without_result(turn.taken)
+            turn.tell(ChatEvent("token", said))
+            return said
         request = await self._answering(turn)
         deltas, first = await self.recovery_service.retry_with_exponential_backoff(
             lambda: self._opened(request, turn), cancellation=turn.context.cancellation
@@ -374,10 +376,7 @@ class LocalChatService:
     async def _answering(self, turn: _Turn) -> ChatRequest:
         """Return the request for the answer: the system prompt once, what of the conversation fits, and the question."""
         if turn.taken:
-            found = useful(turn.taken)
-            if not found:
-                turn.warn("No call of a tool gave a result.")
-            system, asked = (each.content for each in closing(turn.text, found, skill=turn.system).messages)
+            system, asked = (each.content for each in closing(turn.text, useful(turn.taken), skill=turn.system).messages)
         else:
             system, asked = turn.system, turn.text
         if turn.options.notes:

@@ -66,7 +66,10 @@ def test_a_model_that_never_calls_a_tool_is_asked_for_its_answer_once(house: Age
     async def work() -> None:
         async with agent(house) as made:
             events = await heard(made, "Say hi")
-            assert "".join(event.content for event in events) == "The answer."
+            assert "".join(event.content for event in events if event.type is EventType.CONTENT) == "The answer."
+            assert [event.content for event in events if event.type is EventType.RECOVERY] == [
+                "No tool was called: the answer is the model's own, and rests on nothing that was looked up."
+            ]
 
     asyncio.run(work())
     assert len(script.answers) == 1

@@ -128,7 +128,7 @@ def test_an_identical_call_is_made_once_and_the_loop_ends() -> None:
     result = asked(junior(model, tools))
     assert len(tools.calls) == 1
     assert len(model.requests) == 4
-    assert "The model repeated a call; it was made once." in result.content
+    assert result.content == "Found.", "what it took to get there is no part of it"
 
 
 def test_a_model_that_goes_to_and_fro_between_two_calls_is_stopped() -> None:
@@ -272,8 +272,10 @@ async def _hangs(_: AgentRequest) -> str:
 def test_a_junior_that_returns_nothing_raises_or_hangs_is_settled(bad: Callable[[AgentRequest], object]) -> None:
     coordinator = LocalCoordinatorRunner(partial(complete, Model(_commissions)), abilities=ABLE)
     machine = _board(coordinator, ("researcher", callable_agent(bad)), limits=RunLimits(commission_timeout_s=0.05))
-    assert asyncio.run(machine.run("Where is it?")) == "It is in shop/store.py."
-    assert machine.agent("researcher")[1].status in {"staged", "failed"}
+    said = asyncio.run(machine.run("Where is it?"))
+    status = machine.agent("researcher")[1].status
+    assert status in {"staged", "failed"}
+    assert said.startswith("It is in shop/store.py." if status == "staged" else "No call of a tool gave a result")
 
 
 def test_an_engine_that_is_gone_is_raised() -> None:
