@@ -49,12 +49,12 @@ def furnish(*, root: str, readable: tuple[str, ...], writable: dict[str, str]) -
     lacking = []
     kernel.mount("", "/", "", _RECURSIVE | _PRIVATE)
     kernel.mount("tmpfs", root, "tmpfs", _NO_SETUID | _NO_DEVICES, _ROOT_SIZE)
+    _devices(root)  # first: what is readable may lie in shared memory
     for path in sorted({*readable, *writable}):  # a folder before what is in it, which it would cover
         if path in writable:
             _bind(writable[path], _place(path, root, folder=True), _NO_SETUID | _NO_DEVICES)
         else:
             _show(path, root)
-    _devices(root)
     Path(root, "proc").mkdir(exist_ok=True)
     try:
         kernel.mount("proc", f"{root}/proc", "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_EXEC, "subset=pid")
