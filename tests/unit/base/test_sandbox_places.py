@@ -9,7 +9,7 @@ from appliance.base import sandbox
 from appliance.errors import HostUnfit
 
 
-@pytest.mark.parametrize("where", ["/dev/shm", "/tmp", "/var/tmp"])
+@pytest.mark.parametrize("where", ["/dev/shm", "/tmp", "/var/tmp"])  # noqa: S108 - the places that are tried
 def test_a_command_s_folder_may_lie_where_the_sandbox_puts_something_of_its_own(where: str) -> None:
     """Else its namespaces, one of the walls, would be missing there."""
     with TemporaryDirectory(dir=where) as made:
