@@ -11,8 +11,9 @@ from appliance.contracts.tools import Json
 from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound, StoreCorrupt
 from appliance.ids import MissionId, ProjectId, RepoId
 from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted
+from appliance.orchestrator.missions.journal import Outcome
 from appliance.orchestrator.missions.model import Mission, MissionLimits
-from tests.support.missions import PROJECT, SCOPE, Going, Office
+from tests.support.missions import PROJECT, SCOPE, Going, Office, counted
 
 
 def worked(office: Office) -> Mission:
@@ -107,9 +108,26 @@ def test_two_who_write_one_record_do_not_both(office: Office) -> None:
     """A second process would take the same step again, and the record would hold both."""
 
     async def both() -> list[object]:
-        mission = office.ask().id
-        runs = (office.runner.run(mission, stopping=Going()) for _ in range(2))
-        return list(await asyncio.gather(*runs, return_exceptions=True))
+        mission, met = office.ask().id, asyncio.Event()
+        inside: list[int] = []
+
+        async def hand(number: int) -> Outcome:
+            inside.append(number)
+            if len(inside) > 1:
+                met.set()
+            await met.wait()  # for the other one, or for its end
+            return await counted(number)
+
+        async def run() -> object:
+            try:
+                return await office.runner.run(mission, stopping=Going())
+            except Conflict as exc:
+                return exc
+            finally:
+                met.set()
+
+        office.procedure.hand = hand
+        return list(await asyncio.gather(run(), run()))
 
     ends = asyncio.run(both())
     assert sum(isinstance(end, Conflict) for end in ends) == 1
