@@ -48,7 +48,7 @@ from appliance.orchestrator.runtime import Orchestrator, Parts, orchestrator
 from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.provider import EngineModels, Models, Probe
 from appliance.orchestrator.services.registry import ToolRegistry
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.orchestrator.tools.workbench import Workbench, policy_of
 from appliance.tables import MIGRATIONS
 

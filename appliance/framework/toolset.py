@@ -26,7 +26,7 @@ _SHOWN: Final = 60  # characters of a name that is none
 def built_in() -> Catalogue:
     """Return the tools that are there without a plugin, by name."""
     # What reads code loads half the appliance: it waits until somebody asks for a tool.
-    module = importlib.import_module("appliance.orchestrator.tools.builtin")
+    module = importlib.import_module("appliance.orchestrator.tools.catalogue")
     specs: Catalogue = {spec.name: spec for spec in module.builtin_specs()}
     return specs
 

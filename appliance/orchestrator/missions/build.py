@@ -26,7 +26,7 @@ from appliance.orchestrator.runners.probe import probe_reading
 from appliance.orchestrator.services.audit import ToolAudit
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.tool import LocalToolService
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 
 Connect = Callable[[], sqlite3.Connection]
 

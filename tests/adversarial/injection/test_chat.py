@@ -27,7 +27,7 @@ from appliance.orchestrator.services.recovery import LocalRecoveryService
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.session import LocalSessionService
 from appliance.orchestrator.services.tool import LocalToolService
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.tables import MIGRATIONS
 from tests.adversarial.injection.obedient import Obedient
 from tests.adversarial.injection.orders import CANARY, call

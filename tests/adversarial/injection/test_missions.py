@@ -15,7 +15,7 @@ from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
 from appliance.orchestrator.missions.canonical import canonical
 from appliance.orchestrator.missions.instruments import INSTRUMENTS
 from appliance.orchestrator.missions.model import ENDED, Entry, Mission
-from appliance.orchestrator.tools.builtin import builtin_specs
+from appliance.orchestrator.tools.catalogue import builtin_specs
 from appliance.tables import MIGRATIONS
 from tests.adversarial.injection.conftest import Touched
 from tests.adversarial.injection.obedient import Obedient

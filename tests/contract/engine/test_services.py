@@ -19,7 +19,7 @@ from appliance.orchestrator.services.chat import ChatEvent, ChatOptions
 from appliance.orchestrator.services.conversation import ConversationMessage
 from appliance.orchestrator.services.provider import InstalledModel
 from appliance.orchestrator.services.registry import ToolRegistry
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.tables import MIGRATIONS
 from tests.support.calls import Names, ScriptedTool, context, grants
 from tests.support.clock import FakeClock

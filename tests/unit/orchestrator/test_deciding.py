@@ -36,7 +36,7 @@ from appliance.orchestrator.state import (
     create_snapshot,
     merge_results,
 )
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.tables import MIGRATIONS
 from tests.support.calls import OneModel, Stop
 from tests.support.explored import Explored

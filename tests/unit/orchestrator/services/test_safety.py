@@ -6,7 +6,7 @@ import pytest
 
 from appliance.contracts.tools import Effect, Json
 from appliance.orchestrator.services.safety import CallRule
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from tests.support.calls import RUN, ScriptedTool, context, grants, serving_tools
 
 USUAL: Mapping[str, Json] = {

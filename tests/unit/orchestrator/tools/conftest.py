@@ -22,7 +22,7 @@ from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.generations import Generations
 from appliance.contracts.tools import Cancellation, Grants, Json, Tool, ToolContext, ToolOutput
 from appliance.ids import CommitId, RepoId
-from appliance.orchestrator.tools.builtin import builtin_tools
+from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.orchestrator.tools.workbench import Workbench
 from tests.support.repos import commit, git
 from tests.support.shop import FILES, Shop

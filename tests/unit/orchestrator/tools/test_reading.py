@@ -9,7 +9,7 @@ from appliance.contracts.tools import Evidence, Json, Tool, ToolOutput
 from appliance.errors import InvalidInput, NotFound, UnsafePath
 from appliance.ids import CommitId, RepoId
 from appliance.orchestrator.tools import past
-from appliance.orchestrator.tools.builtin import builtin_specs
+from appliance.orchestrator.tools.catalogue import builtin_specs
 from tests.unit.orchestrator.tools.conftest import Bench
 
 _CALLS: dict[str, dict[str, str | int]] = {
