@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Final, Literal, get_args
@@ -22,6 +23,7 @@ from appliance.base import durable, proc
 from appliance.base.confine import watch
 from appliance.base.confine.order import Layer, Limits, Order
 from appliance.base.removal import remove_tree
+from appliance.config import Sandbox
 from appliance.errors import Conflict, HostUnfit, InvalidInput, NotFound
 
 Ending = Literal["itself", "time", "output", "memory", "processes", "disk", "stopped", "broken"]
@@ -61,6 +63,17 @@ class Policy:
     limits: Limits = field(default_factory=Limits)
     use: frozenset[Layer] = LAYERS
     needs: frozenset[Layer] = frozenset({"landlock", "seccomp"})
+
+
+def policy_of(settings: Sandbox) -> Policy:
+    """Return how commands are confined by *settings*."""
+    path = f"{settings.path}:{SYSTEM_PATH}" if settings.path else SYSTEM_PATH
+    return Policy(
+        readable=settings.readable,
+        environment={"PATH": path},
+        limits=Limits(seconds=settings.seconds, cpu_seconds=ceil(settings.seconds), memory=settings.memory),
+        needs=frozenset(settings.needs),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import click
 from rich.text import Text
 
 from appliance.base.paths import DataPaths
+from appliance.base.sandbox import policy_of
 from appliance.cli import loading, output, place, planning
 from appliance.cli.flags import Flags
 from appliance.cli.remote import connect, shown_address
@@ -57,7 +58,7 @@ def _examinations(examined: Examined) -> Iterator[Examination]:
     yield Examination("settings", lambda: _settings(examined))
     yield Examination("processor", lambda: _processor(here))
     yield Examination("memory", lambda: _memory(here))
-    yield from doctor.machine(paths)
+    yield from doctor.machine(paths, policy=policy_of(loaded.settings.sandbox))
     yield Examination("chat model", lambda: _chat(loaded, catalog=catalog, store=store, here=here))
     yield Examination("embedder", lambda: _embed(loaded, store=store))
     yield Examination("address", lambda: _address(loaded, paths))

@@ -11,6 +11,7 @@ from appliance.base import sqlite
 from appliance.base.clock import Clock, SystemClock
 from appliance.base.metrics import Metrics
 from appliance.base.paths import DataPaths, display
+from appliance.base.sandbox import policy_of
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel
 from appliance.codeintel.offers import Graphing, Searching
@@ -49,7 +50,7 @@ from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.provider import EngineModels, Models, Probe
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.tools.catalogue import builtin_tools
-from appliance.orchestrator.tools.workbench import Workbench, policy_of
+from appliance.orchestrator.tools.workbench import Workbench
 from appliance.tables import MIGRATIONS
 
 DEFAULT_PROJECT: Final = "default"

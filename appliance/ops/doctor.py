@@ -13,6 +13,7 @@ from pathlib import Path
 from appliance import __version__
 from appliance.base import durable, proc, sandbox, sqlite
 from appliance.base.paths import DataPaths, display
+from appliance.base.sandbox import Policy
 from appliance.errors import ApplianceError, HostUnfit, of_system
 from appliance.ops.health import Checked, Verdict
 
@@ -45,14 +46,14 @@ def examine(examinations: Iterable[Examination]) -> Iterator[Checked]:
         yield Checked(examination.name, found)
 
 
-def machine(paths: DataPaths) -> tuple[Examination, ...]:
-    """Return what there is to look at on any machine, running or not."""
+def machine(paths: DataPaths, *, policy: Policy) -> tuple[Examination, ...]:
+    """Return what there is to look at on any machine, running or not; *policy* is how commands are confined."""
     return (
         Examination("system", system),
         Examination("git", git),
         Examination("open files", open_files),
         Examination("data directory", lambda: data_directory(paths)),
-        Examination("sandbox", lambda: confined(paths)),
+        Examination("sandbox", lambda: confined(paths, policy=policy)),
         Examination("free space", lambda: free_space(paths)),
         Examination("database", lambda: database(paths)),
     )
@@ -94,11 +95,11 @@ def data_directory(paths: DataPaths) -> Verdict:
     return Verdict("ok", str(paths.root))
 
 
-def confined(paths: DataPaths) -> Verdict:
-    """Look whether a command can be confined; without that agents run none."""
+def confined(paths: DataPaths, *, policy: Policy) -> Verdict:
+    """Look whether a command can be confined as *policy* wants; without that agents run none."""
     with tempfile.TemporaryDirectory(dir=durable.make_directory(paths.scratch)) as folder:
         try:
-            held = sandbox.run(["true"], folder=Path(folder), aside=paths.scratch / "commands").confinement
+            held = sandbox.run(["true"], folder=Path(folder), aside=paths.scratch / "commands", policy=policy).confinement
         except HostUnfit as exc:
             return Verdict(
                 "degraded", f"{exc.message} Agents run no commands.", "The page about the sandbox says what it takes."

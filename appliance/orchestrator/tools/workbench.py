@@ -3,30 +3,16 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import ceil
 from pathlib import Path
 
 from appliance.base.clock import Clock
-from appliance.base.confine.order import Limits
 from appliance.base.paths import DataPaths
-from appliance.base.sandbox import SYSTEM_PATH, Policy
-from appliance.config import Sandbox
+from appliance.base.sandbox import Policy
 from appliance.contracts.tools import ToolContext
 from appliance.errors import Conflict, Forbidden
 from appliance.ids import ProjectId
 from appliance.orchestrator.undo import UndoHistory
 from appliance.orchestrator.worktree import Worktrees
-
-
-def policy_of(settings: Sandbox) -> Policy:
-    """Return how commands are confined by *settings*."""
-    path = f"{settings.path}:{SYSTEM_PATH}" if settings.path else SYSTEM_PATH
-    return Policy(
-        readable=settings.readable,
-        environment={"PATH": path},
-        limits=Limits(seconds=settings.seconds, cpu_seconds=ceil(settings.seconds), memory=settings.memory),
-        needs=frozenset(settings.needs),
-    )
 
 
 class Workbench:

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from appliance.base.paths import DataPaths
+from appliance.base.sandbox import LAYERS, Policy
 from appliance.errors import HostUnfit
 from appliance.ops import doctor
 from appliance.ops.doctor import Examination
@@ -45,11 +46,17 @@ def test_a_run_directory_that_others_may_read_is_told(tmp_path: Path) -> None:
 
 
 def test_the_sandbox_is_tried_and_its_layers_named(tmp_path: Path) -> None:
-    found = doctor.confined(DataPaths(tmp_path))
+    found = doctor.confined(DataPaths(tmp_path), policy=Policy())
     assert (
         ("seccomp" in found.detail) if found.state == "ok" else ("Agents run no commands." in found.detail and found.remedy)
     )
     assert list((tmp_path / "scratch" / "commands").iterdir()) == []
+
+
+def test_the_sandbox_is_tried_as_the_settings_want_it(tmp_path: Path) -> None:
+    """A machine that confines by the defaults may not have a layer that is needed here: then no command starts."""
+    found = doctor.confined(DataPaths(tmp_path), policy=Policy(use=frozenset({"landlock", "seccomp"}), needs=LAYERS))
+    assert (found.state, "Agents run no commands." in found.detail) == ("degraded", True)
 
 
 def test_a_sound_database_is_told_from_a_damaged_one(tmp_path: Path) -> None:

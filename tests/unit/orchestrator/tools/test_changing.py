@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sandbox
+from appliance.base.sandbox import policy_of
 from appliance.config import Sandbox
 from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import Cancelled, Conflict, HostUnfit, InvalidInput, NotFound, UnsafePath
-from appliance.orchestrator.tools.workbench import policy_of
 from tests.unit.orchestrator.tools.conftest import Bench
 
 
