@@ -5,6 +5,7 @@ from typing import Any
 from appliance.operator import arguments
 from appliance.operator.agents import COORDINATOR, AgentSpec
 from appliance.operator.arguments import NoIndex
+from appliance.operator.encoding import writable
 from appliance.operator.objectives import AgentHandle, ObjectiveSlot
 from appliance.operator.plain import copied
 from appliance.operator.refusals import Refused, unknown_agent
@@ -22,6 +23,8 @@ class Board:
         name = handle.name
         if name.strip() in {"", COORDINATOR}:
             raise ValueError(f"An agent needs a name of its own, other than {COORDINATOR!r}: {name!r} is none.")
+        if not writable(name):
+            raise ValueError(f"The name {name!r} has half a character in it: choose another.")
         if name in self._handles:
             raise ValueError(f"There is an agent named {name!r} already: choose another name.")
         self._handles[name] = handle

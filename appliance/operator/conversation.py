@@ -13,7 +13,7 @@ from appliance.operator.keeping import Keeping
 from appliance.operator.messages import Messages
 from appliance.operator.plain import copied
 from appliance.operator.record import TurnRecord, TurnStatus
-from appliance.operator.runners import WorkStopped, answer, supervised
+from appliance.operator.runners import WorkBroke, WorkStopped, answer, supervised
 from appliance.operator.schemas import tool_schemas
 from appliance.operator.tools import OrchestrationTool
 from appliance.operator.turn import Frame, Turn, current, entered
@@ -73,11 +73,14 @@ class Conversation:
             except BaseException as exc:
                 self._thread.reset(mark)
                 self._skill = skill
+                if isinstance(exc, WorkBroke):
+                    await self._failed(asking, exc.error)
+                    raise exc.error from None
                 if isinstance(exc, Exception | asyncio.CancelledError):
                     await self._failed(asking, exc)
                 raise
             finally:
-                turn.open = False
+                turn.open, turn.over = False, True
                 listener.close()
 
     async def _turn(self, asking: "_Asking", tools: Tools) -> str:
@@ -126,7 +129,7 @@ class Conversation:
     def _refuse_within_itself(self) -> None:
         frame = current()
         while frame is not None:
-            if frame.machine is self._machine and frame.turn.asked and frame.turn.open:
+            if frame.machine is self._machine and frame.turn.asked and not frame.turn.over:
                 raise RuntimeError(
                     "run() within a turn of the same machine would wait for itself: commission a junior instead."
                 )

@@ -22,6 +22,15 @@ def encoded(value: object, *, place: str = "") -> str:
         return json.dumps(_ANYTHING.dump_python(value, mode="json"))  # half a surrogate pair can stand there escaped
 
 
+def writable(text: str) -> bool:
+    """Whether *text* can be written as UTF-8, as half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _unfit(value: object, place: str, *, depth: int) -> str:
     if depth > _DEEPEST:
         return f"{place[:200]} is nested too deeply for JSON."

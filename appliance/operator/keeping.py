@@ -5,7 +5,7 @@ from appliance.operator.board import Board
 from appliance.operator.encoding import encoded
 from appliance.operator.log import TurnLog
 from appliance.operator.messages import Messages
-from appliance.operator.models import agent_spec_to_model, coordinator_to_model
+from appliance.operator.models import agent_spec_to_model, check_roles, coordinator_to_model
 from appliance.operator.objectives import ObjectiveSlot
 from appliance.operator.record import TurnRecord
 
@@ -24,6 +24,7 @@ class Keeping:
     def all(self, coordinator: Coordinator, thread: Messages) -> None:
         """Write the whole machine."""
         if self._log is not None:
+            check_roles(thread)
             slots = [slot for handle in self._board.handles() for slot in handle.slots]
             self._log.keep(persona=self._persona(coordinator), thread=thread.mark(), slots=slots)
 
@@ -35,6 +36,7 @@ class Keeping:
     def turn(self, record: TurnRecord, coordinator: Coordinator, thread: Messages) -> None:
         """Write a turn as it is now, with the thread that it found or left."""
         if self._log is not None:
+            check_roles(thread)
             self._log.keep(persona=self._persona(coordinator), thread=thread.mark(), turn=record)
 
     def slot(self, slot: ObjectiveSlot) -> None:

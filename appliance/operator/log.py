@@ -11,19 +11,22 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from appliance.operator.encoding import encoded
+from appliance.operator.encoding import encoded, writable
 from appliance.operator.errors import LogDamaged, LogFault, LogTaken, LogVersion, SnapshotError
 from appliance.operator.messages import Message
 from appliance.operator.models import StateMachineModel
 from appliance.operator.objectives import ObjectiveSlot
 from appliance.operator.record import TurnRecord
 
-VERSION: Final = 1
+VERSION: Final = 2
 _APPLICATION: Final = 0x6F706C67  # "oplg": what kind of file this is
 _BUSY_TIMEOUT_S: Final = 10.0
-_BROKEN: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BROKEN: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # the last: a table is another
 _SCHEMA: Final = """
-CREATE TABLE machines (machine TEXT PRIMARY KEY, epoch INTEGER NOT NULL, persona TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE machines (
+  machine TEXT PRIMARY KEY, epoch INTEGER NOT NULL, persona TEXT NOT NULL, crc INTEGER NOT NULL,
+  messages INTEGER NOT NULL, slots INTEGER NOT NULL
+);
 CREATE TABLE messages (
   machine TEXT, position INTEGER, message TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (machine, position)
 ) WITHOUT ROWID;
@@ -48,6 +51,8 @@ class TurnLog:
     def __init__(self, path: Path | str, *, machine: str = "main") -> None:
         self.path = Path(path)
         self.machine = machine
+        if not writable(machine) or "\0" in str(path):
+            raise LogFault(f"No turn log can be of {machine!r} at {str(path)!r}: choose another name.")
         self._lock = threading.RLock()
         self._epoch = 0
         self._persona = ""
@@ -77,7 +82,7 @@ class TurnLog:
         with self._writing(fenced=False):
             if not self.empty():
                 raise LogTaken(f"{self.path} holds a machine {self.machine!r} already: bring it back with from_log.")
-            self._db.execute("INSERT INTO machines VALUES (?, 1, '', 0)", (self.machine,))
+            self._db.execute("INSERT INTO machines VALUES (?, 1, '', 0, 0, 0)", (self.machine,))
             self._epoch = 1
             yield
 
@@ -106,26 +111,28 @@ class TurnLog:
     ) -> None:
         """Keep all that is given, or on an error nothing of it."""
         rows = [(slot.agent, slot.index, encoded(slot, place=slot.commission_id)) for slot in slots]
-        known, messages = self._changed(thread)
-        with self._writing():
-            if persona is not None and persona != self._persona:
-                self._db.execute(
-                    "UPDATE machines SET persona = ?, crc = ? WHERE machine = ?", (persona, _crc(persona), self.machine)
-                )
-            if thread is not None and (messages or known < len(self._thread)):
-                self._db.execute("DELETE FROM messages WHERE machine = ? AND position >= ?", (self.machine, known))
-                numbered = [(self.machine, at, text, _crc(text)) for at, text in enumerate(messages, start=known)]
-                self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", numbered)
-            for agent, number, text in rows:
-                self._db.execute(
-                    "INSERT OR REPLACE INTO slots VALUES (?, ?, ?, ?, ?)", (self.machine, agent, number, text, _crc(text))
-                )
-            if turn is not None:
-                self._keep_turn(turn)
-        self._persona = self._persona if persona is None else persona
-        self._thread = self._thread if thread is None else thread
-        for agent, number, _ in rows:
-            self._slots[agent] = max(number, self.objectives_of(agent))
+        with self._lock:
+            thread = self._thread if thread is None else thread
+            known, messages = self._changed(thread)
+            kept = {**self._slots}
+            for agent, number, _ in rows:
+                kept[agent] = max(number, kept.get(agent, 0))
+            with self._writing():
+                if persona is not None and persona != self._persona:
+                    self._keep_persona(persona)
+                if (counts := (len(thread), sum(kept.values()))) != (len(self._thread), sum(self._slots.values())):
+                    self._db.execute(
+                        "UPDATE machines SET messages = ?, slots = ? WHERE machine = ?", (*counts, self.machine)
+                    )
+                if messages or known < len(self._thread):
+                    self._keep_messages(messages, after=known)
+                for row in rows:
+                    place = (self.machine, *row)
+                    self._db.execute("INSERT OR REPLACE INTO slots VALUES (?, ?, ?, ?, ?)", (*place, _crc(*place)))
+                if turn is not None:
+                    self._keep_turn(turn)
+            self._persona = self._persona if persona is None else persona
+            self._thread, self._slots = thread, kept
 
     def objectives_of(self, agent: str) -> int:
         """Return how many objectives of *agent* are kept."""
@@ -140,14 +147,17 @@ class TurnLog:
 
     def _load(self) -> dict[str, Any]:
         with self._lock, self._faults():
-            found = self._db.execute("SELECT persona, crc FROM machines WHERE machine = ?", (self.machine,)).fetchone()
+            query = "SELECT messages, slots, persona, crc FROM machines WHERE machine = ?"
+            found = self._db.execute(query, (self.machine,)).fetchone()
             if found is None:
                 raise LogFault(f"{self.path} holds no machine {self.machine!r}: make a StateMachine with this log first.")
-            persona = self._whole(*found, what="the persona")
-            query = "SELECT message, crc FROM messages WHERE machine = ? ORDER BY position"
+            persona = self._whole(*found[2:], what="the persona")
+            query = "SELECT position, message, crc FROM messages WHERE machine = ? ORDER BY position"
             messages = [self._whole(*row, what="a message") for row in self._db.execute(query, (self.machine,))]
-            query = "SELECT slot, crc FROM slots WHERE machine = ? ORDER BY agent, number"
+            query = "SELECT agent, number, slot, crc FROM slots WHERE machine = ? ORDER BY agent, number"
             slots = [self._whole(*row, what="an objective") for row in self._db.execute(query, (self.machine,))]
+        if (len(messages), len(slots)) != found[:2]:
+            raise self._damaged(f"it says that it has {found[0]} messages and {found[1]} objectives")
         specs = persona["agents"]
         agents = [{"spec": spec, "slots": [slot for slot in slots if slot["agent"] == spec["name"]]} for spec in specs]
         if sum(len(agent["slots"]) for agent in agents) != len(slots):
@@ -160,7 +170,7 @@ class TurnLog:
     def turns(self) -> list[TurnRecord]:
         """Return all turns of the machine, the first first; one that is ``running`` runs now, or was cut off."""
         with self._lock, self._faults():
-            query = "SELECT record, crc FROM turns WHERE machine = ? ORDER BY number"
+            query = "SELECT turn_id, record, crc FROM turns WHERE machine = ? ORDER BY number"
             rows = self._db.execute(query, (self.machine,)).fetchall()
         try:
             return [TurnRecord.model_validate(self._whole(*row, what="a turn")) for row in rows]
@@ -173,21 +183,30 @@ class TurnLog:
             if turn.status == "running":
                 self.keep(turn=turn.model_copy(update={"status": "interrupted"}))
 
-    def _changed(self, thread: tuple[Message, ...] | None) -> tuple[int, list[str]]:
+    def _changed(self, thread: tuple[Message, ...]) -> tuple[int, list[str]]:
         """Return how many messages of *thread* are kept already, and the others as JSON."""
-        if thread is None:
-            return 0, []
+        if thread is self._thread:
+            return len(thread), []
         pairs = enumerate(zip(self._thread, thread, strict=False))
         known = next((at for at, (old, new) in pairs if old is not new and old != new), min(len(self._thread), len(thread)))
         rest = enumerate(thread[known:], start=known)
         return known, [encoded(message, place=f"coordinator_messages[{at}]") for at, message in rest]
+
+    def _keep_persona(self, persona: str) -> None:
+        crc = _crc(self.machine, persona)
+        self._db.execute("UPDATE machines SET persona = ?, crc = ? WHERE machine = ?", (persona, crc, self.machine))
+
+    def _keep_messages(self, messages: list[str], *, after: int) -> None:
+        self._db.execute("DELETE FROM messages WHERE machine = ? AND position >= ?", (self.machine, after))
+        places = [(self.machine, position, text) for position, text in enumerate(messages, start=after)]
+        self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", [(*place, _crc(*place)) for place in places])
 
     def _keep_turn(self, turn: TurnRecord) -> None:
         text = encoded(turn)
         self._db.execute(
             "INSERT INTO turns (machine, turn_id, record, crc) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (turn_id) DO UPDATE SET record = excluded.record, crc = excluded.crc",
-            (self.machine, turn.turn_id, text, _crc(text)),
+            (self.machine, turn.turn_id, text, _crc(self.machine, turn.turn_id, text)),
         )
 
     def _open(self) -> None:
@@ -250,14 +269,20 @@ class TurnLog:
             raise LogFault(
                 f"The turn log {self.path} failed: {exc}. Free space, or choose a path that can be written."
             ) from exc
+        except (UnicodeDecodeError, OverflowError) as exc:
+            raise self._damaged(str(exc)) from exc
 
     def _number(self, query: str, *values: object) -> int:
         row = self._db.execute(query, values).fetchone()
-        return 0 if row is None else int(row[0])
+        if row is not None and not isinstance(row[0], int):
+            raise self._damaged("a number is none")
+        return 0 if row is None else row[0]
 
-    def _whole(self, text: object, crc: object, *, what: str) -> Any:  # noqa: ANN401 - JSON
+    def _whole(self, *row: object, what: str) -> Any:  # noqa: ANN401 - JSON
+        """Return what stands in *row*: where it stands, its text, its checksum."""
+        *place, text, crc = row
         try:
-            if isinstance(text, str) and _crc(text) == crc:
+            if isinstance(text, str) and _crc(self.machine, *place, text) == crc:
                 return json.loads(text)
         except (ValueError, RecursionError) as exc:
             raise self._damaged(f"{what} cannot be read") from exc
@@ -270,5 +295,5 @@ class TurnLog:
         )
 
 
-def _crc(text: str) -> int:
-    return zlib.crc32(text.encode())
+def _crc(*parts: object) -> int:
+    return zlib.crc32("\0".join(map(str, parts)).encode())

@@ -1,12 +1,15 @@
 """Objectives: what was commissioned, how it stands, and what came of it."""
 
-from typing import Any, Literal, Self
+import threading
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from appliance.operator import arguments
 from appliance.operator.agents import AgentRunner, AgentSpec
 from appliance.operator.plain import copied
+
+_NUMBERING: Final = threading.Lock()  # a machine may be used from several threads
 
 SlotStatus = Literal["pending", "running", "staged", "accepted", "failed"]
 
@@ -86,16 +89,17 @@ class AgentHandle(BaseModel):
         self, objective: str, *, checklist: list[str] | None = None, agent_props: dict[str, Any] | None = None
     ) -> ObjectiveSlot:
         """Add an objective that nobody works on yet."""
-        slot = ObjectiveSlot(
-            index=self.next_index(),
-            agent=self.name,
-            objective=objective,
-            checklist=list(checklist or ()),
-            agent_props=copied(agent_props or {}),
-            messages=[{"role": "system", "content": self.spec.skill}],
-            model=self.spec.model,
-        )
-        self.slots.append(slot)
+        with _NUMBERING:
+            slot = ObjectiveSlot(
+                index=self.next_index(),
+                agent=self.name,
+                objective=objective,
+                checklist=list(checklist or ()),
+                agent_props=copied(agent_props or {}),
+                messages=[{"role": "system", "content": self.spec.skill}],
+                model=self.spec.model,
+            )
+            self.slots.append(slot)
         return slot
 
     def objectives(self) -> list[ObjectiveSlot]:

@@ -26,6 +26,14 @@ class WorkStopped(Exception):
     """A runner was cancelled, though nobody cancelled whoever waited for it."""
 
 
+class WorkBroke(Exception):
+    """A runner raised what is no `Exception`: *error*."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class CallableRunner:
     """A plain function as a runner; see `callable_agent`."""
 
@@ -65,8 +73,8 @@ async def supervised(
 ) -> T:
     """Return what *work* returns, run as a task of its own, which *started* is told of.
 
-    Raise `TimeoutError` after *within_s* seconds. When the caller is cancelled, or time is over, the task is cancelled and
-    has a second to end; a task that goes on is left behind.
+    Raise `TimeoutError` after *within_s* seconds, `WorkStopped` or `WorkBroke` where it ended so. When the caller is
+    cancelled, or time is over, the task is cancelled and has a second to end; a task that goes on is left behind.
     """
     task = asyncio.create_task(work)
     started(task)
@@ -84,6 +92,8 @@ async def supervised(
         raise TimeoutError(f"timeout after {within_s:g} s")
     if task.cancelled():
         raise WorkStopped("cancelled")
+    if (error := task.exception()) is not None and not isinstance(error, Exception):
+        raise WorkBroke(error) from error
     return task.result()
 
 

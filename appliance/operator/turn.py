@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,9 +14,11 @@ from typing import Any, Final, Self
 from appliance.operator.events import Listener, StreamingCallback
 from appliance.operator.gate import Gate
 from appliance.operator.limits import RunLimits
+from appliance.operator.plain import copied
 from appliance.operator.usage import added, tokens
 
 _ENDS_WITHIN_S: Final = 2.0
+_COUNTING: Final = threading.Lock()  # the work of one turn may go on in several threads
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +46,8 @@ class Errand:
 class Turn:
     """The budget, the numbers of the events, and the usage of one turn.
 
-    A call by hand, outside of `run`, is one alone; it is not *asked* by a user, and no other waits for its end.
+    A call by hand, outside of `run`, is one alone; it is not *asked* by a user, and no other waits for its end. Work may
+    begin while it is *open*; the next turn, once it is *over*.
     """
 
     limits: RunLimits
@@ -51,6 +55,7 @@ class Turn:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     asked: bool = False
     open: bool = True
+    over: bool = False
     failed: bool = False
     commissions: int = 0
     instructs: int = 0
@@ -75,24 +80,27 @@ class Turn:
     def count_commission(self) -> str:
         """Count one commission; return the sentence that refuses it, or ``""``."""
         most = self.limits.max_commissions
-        if most is not None and self.commissions >= most:
-            return f"This turn has made its {most} commissions."
-        if not (sentence := self.spent()):
-            self.commissions += 1
+        with _COUNTING:
+            if most is not None and self.commissions >= most:
+                return f"This turn has made its {most} commissions."
+            if not (sentence := self.spent()):
+                self.commissions += 1
         return sentence
 
     def count_instruct(self) -> str:
         """Count one instruction; return the sentence that refuses it, or ``""``."""
         most = self.limits.max_instructs
-        if most is not None and self.instructs >= most:
-            return f"This turn has given its {most} instructions."
-        if not (sentence := self.spent()):
-            self.instructs += 1
+        with _COUNTING:
+            if most is not None and self.instructs >= most:
+                return f"This turn has given its {most} instructions."
+            if not (sentence := self.spent()):
+                self.instructs += 1
         return sentence
 
     def use(self, usage: Mapping[str, Any] | None) -> None:
         """Add what a run cost."""
-        self.usage = added(self.usage, usage)
+        with _COUNTING:
+            self.usage = added(self.usage, copied(usage))
 
     async def end(self, *, failed: bool = False) -> None:
         """Let no more work begin in it, and end what still runs."""

@@ -1,19 +1,26 @@
 """What runs cost: tokens and whatever else runners count."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, TypeGuard
+
+_MOST: Final = 1 << 63
 
 
 def added(total: Mapping[str, Any], more: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the sum of two reports: numbers are added, mappings summed by key, and of anything else the later stays."""
+    """Return the sum of two reports: numbers are added, mappings summed by key, and of anything else the later stays.
+
+    What was counted stays counted: a number gives way to nothing else, and one that is negative, not finite or beyond 2**63
+    does not count.
+    """
     summed = dict(total)
     for key, value in (more or {}).items():
         before = summed.get(key)
         if isinstance(value, Mapping):
-            summed[key] = added(before if isinstance(before, Mapping) else {}, value)
-        elif _counts(value) and _counts(before):
-            summed[key] = before + value
-        elif value is not None:
+            if not _counts(before):
+                summed[key] = added(before if isinstance(before, Mapping) else {}, value)
+        elif _counts(value):
+            summed[key] = min(before + value, _MOST) if _counts(before) else value
+        elif not (value is None or _counts(before) or type(value) in (int, float)):
             summed[key] = value
     return summed
 
@@ -25,5 +32,5 @@ def tokens(usage: Mapping[str, Any]) -> int:
     return sum(int(usage[part]) for part in named if _counts(usage.get(part)))
 
 
-def _counts(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+def _counts(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST

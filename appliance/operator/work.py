@@ -18,7 +18,7 @@ from appliance.operator.limits import RunLimits
 from appliance.operator.objectives import AgentHandle, ObjectiveSlot
 from appliance.operator.plain import copied
 from appliance.operator.refusals import Refused
-from appliance.operator.runners import WorkStopped, answer, supervised
+from appliance.operator.runners import WorkBroke, WorkStopped, answer, supervised
 from appliance.operator.turn import Errand, Frame, Turn, current, entered
 from appliance.operator.usage import added
 
@@ -59,6 +59,7 @@ class Work:
         self._record = record
         self._gate = None if limits.max_parallel is None else Gate(limits.max_parallel)
         self._live: set[tuple[str, int]] = set()
+        self._guard = threading.Lock()
 
     async def commission(
         self, turn: Turn, agent: object, objective: object, checklist: object, props: object, callback: StreamingCallback
@@ -76,9 +77,10 @@ class Work:
         if sentence := turn.count_commission():
             raise Refused("budget_exhausted", sentence)
         slot = handle.create_objective(wanted, checklist=items, agent_props=given)
-        slot.messages.append({"role": "user", "content": _brief(slot)})
-        run = _Run(handle, slot, turn.listener(callback), before=slot.messages)
-        return await self._do(turn, run, announced=True)
+        with self._alone(slot):
+            slot.messages.append({"role": "user", "content": _brief(slot)})
+            run = _Run(handle, slot, turn.listener(callback), before=slot.messages)
+            return await self._do(turn, run, announced=True)
 
     async def instruct(
         self, turn: Turn, agent: object, index: object, message: object, callback: StreamingCallback
@@ -91,14 +93,13 @@ class Work:
         if not wanted:
             raise Refused("empty_message", "Say in `message` what the agent is to do next.")
         slot = self._board.slot(agent, index)
-        if _key(slot) in self._live:
-            raise Refused("busy", "The agent still works on this objective.", agent=slot.agent, index=slot.index)
-        self._deep()
-        if sentence := turn.count_instruct():
-            raise Refused("budget_exhausted", sentence)
-        run = _Run(self._board.handle(slot.agent), slot, turn.listener(callback), before=slot.messages)
-        slot.messages = [*slot.messages, {"role": "user", "content": wanted}]
-        return await self._do(turn, run, announced=False)
+        with self._alone(slot):
+            self._deep()
+            if sentence := turn.count_instruct():
+                raise Refused("budget_exhausted", sentence)
+            run = _Run(self._board.handle(slot.agent), slot, turn.listener(callback), before=slot.messages)
+            slot.messages = [*slot.messages, {"role": "user", "content": wanted}]
+            return await self._do(turn, run, announced=False)
 
     def recover(self) -> list[ObjectiveSlot]:
         """Settle, and return, the objectives that say that they run though nobody works on them."""
@@ -111,6 +112,19 @@ class Work:
             self._record(slot)
         return left
 
+    @contextmanager
+    def _alone(self, slot: ObjectiveSlot) -> Iterator[None]:
+        """Let nobody else work on *slot* for the block; raise `Refused` where somebody does."""
+        key = _key(slot)
+        with self._guard:
+            if key in self._live:
+                raise Refused("busy", "The agent still works on this objective.", agent=slot.agent, index=slot.index)
+            self._live.add(key)
+        try:
+            yield
+        finally:
+            self._live.discard(key)
+
     def _deep(self) -> None:
         frame = current()
         if frame is not None and frame.depth >= self._limits.max_depth:
@@ -121,7 +135,6 @@ class Work:
         slot.status = "running"
         errand = Errand(asyncio.get_running_loop().create_future())
         turn.errands.add(errand)
-        self._live.add(_key(slot))
         try:
             with self._acting.as_agent(slot.agent):
                 self._record(slot)
@@ -135,7 +148,6 @@ class Work:
         finally:
             if slot.status == "running":
                 run.fail("CancelledError: cancelled")
-            self._live.discard(_key(slot))
             turn.errands.discard(errand)
             run.listener.close()
             if not errand.settled.done():
@@ -153,8 +165,9 @@ class Work:
             await run.announce_end()
             raise
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a step: a failing junior is a result
-            kind = "CancelledError" if isinstance(exc, WorkStopped) else type(exc).__name__
-            run.fail(f"{kind}: {exc}")
+            error = exc.error if isinstance(exc, WorkBroke) else exc
+            kind = "CancelledError" if isinstance(exc, WorkStopped) else type(error).__name__
+            run.fail(f"{kind}: {error}")
         try:
             self._record(run.slot)
         except SnapshotError as exc:  # the junior answered with what no log can hold
@@ -215,7 +228,7 @@ class _Run:
             self.slot.messages = copied(result.messages)
         else:
             self.slot.messages.append({"role": "assistant", "content": report})
-        self.slot.usage = added(self.slot.usage, result.usage)
+        self.slot.usage = added(self.slot.usage, copied(result.usage))
         self.slot.settle("staged", report, duration_ms=self._took())
 
     def fail(self, report: str) -> None:

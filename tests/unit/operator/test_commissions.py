@@ -1,6 +1,7 @@
 """Claims about commissions: what a junior is asked, and how its work ends."""
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -172,6 +173,24 @@ def test_commissions_run_beside_each_other() -> None:
     assert [each["summary"] for each in said] == ["a0", "a1", "a2", "b0", "b1", "b2"]
     assert [(each["agent"], each["index"]) for each in said] == [(name, n) for name in "ab" for n in (1, 2, 3)]
     assert sm.active_agent is None
+
+
+def test_commissions_from_several_threads_have_indices_of_their_own() -> None:
+    def several() -> None:
+        for number in range(60):
+            go(sm.commission("scout", f"{number}"))
+
+    async def scenario() -> None:
+        await asyncio.gather(*(asyncio.to_thread(several) for _ in range(4)))
+
+    sm = machine()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        go(scenario())
+    finally:
+        sys.setswitchinterval(before)
+    assert [slot.index for slot in sm.agent("scout").slots] == list(range(1, 241))
 
 
 def test_a_commission_that_is_given_up_from_outside_is_settled() -> None:

@@ -123,6 +123,59 @@ def test_a_callback_that_raises_never_changes_the_outcome(
     assert "secret" not in caplog.text
 
 
+class _Odd(BaseException):
+    """An error that is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, _Odd, RecursionError])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_callback_that_ends_in_any_way_never_changes_the_outcome(error: type[BaseException], *, is_async: bool) -> None:
+    """A socket that was closed cancels what waits at it, which is not the turn."""
+
+    def observer(_event: StreamEvent) -> None:
+        raise error
+
+    async def async_observer(event: StreamEvent) -> None:
+        observer(event)
+
+    sm = machine(commissions)
+    assert go(sm.run("q", streaming_callback=async_observer if is_async else observer)) == "did: q"
+
+
+def test_a_callback_does_not_hear_what_it_does_itself() -> None:
+    """It would hear of that too, and so on without end. What it leaves behind for later it does hear."""
+
+    async def observer(event: StreamEvent) -> None:
+        heard.append((event["objective"], event["phase"]))
+        await sm.commission("scout", "at once", streaming_callback=observer)
+        if not left:
+            left.append(asyncio.create_task(sm.commission("scout", "later", streaming_callback=observer)))
+
+    async def scenario() -> None:
+        await sm.commission("scout", "first", streaming_callback=observer)
+        await asyncio.gather(*left)
+
+    heard: list[tuple[str, str]] = []
+    left: list[asyncio.Task[dict[str, Any]]] = []
+    sm = machine()
+    go(scenario())
+    assert sorted(heard) == [(name, phase) for name in ("first", "later") for phase in ("commissioned", "done", "start")]
+    assert len(sm.agent("scout")) == 2 + len(heard)
+
+
+def test_a_turn_within_a_callback_of_the_same_machine_is_refused_and_does_not_hang() -> None:
+    async def observer(_event: StreamEvent) -> None:
+        try:
+            await sm.run("inner")
+        except RuntimeError:
+            refused.append(1)
+
+    refused: list[int] = []
+    sm = machine(echo)
+    go(sm.run("q", streaming_callback=observer))
+    assert len(refused) == 2, "at its start, and at its end"
+
+
 def fails(_event: StreamEvent) -> None:
     raise RuntimeError("observer")
 

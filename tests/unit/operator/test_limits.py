@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from appliance.operator import AgentRequest, AgentResult, RunLimits, StateMachine
-from tests.support.operating import Emit, Forever, go, junior, machine, says, tools_of
+from tests.support.operating import Emit, Forever, go, junior, machine, one_by_one, says, tools_of
 
 
 def greedy(tool: str, *arguments: object, times: int = 5) -> Any:  # noqa: ANN401 - a behaviour
@@ -42,6 +42,20 @@ def test_no_work_begins_once_the_tokens_are_used() -> None:
     scout = junior(behaviour=says("r", usage={"prompt_tokens": 30, "completion_tokens": 20}))
     sm = machine(greedy("commission", "scout", "o", times=3), scout, limits=RunLimits(max_tokens=100))
     assert go(sm.run("q")) == "ok,budget_exhausted,budget_exhausted"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [-100, float("nan"), float("inf"), True, "many", 10**400, 10**5000, {"a": 1}, [1], None],
+    ids=lambda each: type(each).__name__,
+)
+def test_no_report_makes_what_was_used_less(told: Any) -> None:  # noqa: ANN401 - of any shape
+    """Whoever reports such a thing would else work on without end."""
+    reports = one_by_one(*(says("r", usage={"total_tokens": each}) for each in (60, told, 60, 1)))
+    sm = machine(greedy("commission", "scout", "o", times=3), junior(behaviour=reports), limits=RunLimits(max_tokens=100))
+    assert go(sm.run("q")) == "ok,ok,budget_exhausted"
+    assert sm.last_turn is not None
+    assert sm.last_turn.usage["total_tokens"] == 120
 
 
 def test_calls_by_hand_are_turns_of_their_own() -> None:

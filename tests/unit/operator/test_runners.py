@@ -119,7 +119,14 @@ def test_a_runner_whose_object_is_false_is_still_a_runner() -> None:
     assert go(with_runner(Empty()).commission("j", "o"))["status"] == "staged"
 
 
-@pytest.mark.parametrize("error", [ValueError("v"), StopIteration("s"), RecursionError("r"), asyncio.CancelledError()])
+class Odd(BaseException):
+    """An error that is no `Exception`."""
+
+
+ERRORS = [ValueError("v"), StopIteration("s"), RecursionError("r"), asyncio.CancelledError(), Odd("o"), GeneratorExit()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("limits", [None, RunLimits(commission_timeout_s=60)])
 @pytest.mark.parametrize("is_async", [True, False])
 def test_whatever_a_runner_raises_is_a_failed_result(

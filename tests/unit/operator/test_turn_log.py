@@ -4,7 +4,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +216,9 @@ def test_a_snapshot_can_go_on_in_a_log(path: Path, log: TurnLog) -> None:
 
 def test_a_log_of_another_version_is_refused_and_left_as_it_is(path: Path, log: TurnLog) -> None:
     log.close()
-    change(path, "PRAGMA user_version=2")
+    change(path, "PRAGMA user_version=3")
     before = path.read_bytes()
-    with pytest.raises(LogVersion, match=r"of version 2, and this program knows 1: .*begin a new one"):
+    with pytest.raises(LogVersion, match=r"of version 3, and this program knows 2: .*begin a new one"):
         TurnLog(path)
     assert path.read_bytes() == before
 
@@ -240,6 +240,15 @@ def test_a_database_of_another_kind_is_refused_and_left_as_it_is(path: Path) -> 
         "UPDATE turns SET record = 'x'",
         "UPDATE slots SET slot = NULL",
         "DELETE FROM slots WHERE number = 1",
+        "DELETE FROM slots WHERE number = 2",
+        "DELETE FROM messages WHERE position = 4",
+        "UPDATE messages SET position = position + 10 WHERE position = 2",
+        "UPDATE turns SET turn_id = 'x' WHERE number = 1",
+        "UPDATE machines SET epoch = 'x'",
+        "UPDATE machines SET epoch = 9223372036854775807",
+        "UPDATE machines SET slots = 3",
+        "DROP TABLE messages",
+        "ALTER TABLE turns RENAME COLUMN record TO other",
     ],
 )
 def test_what_is_not_as_it_was_written_is_said(path: Path, log: TurnLog, damage: str) -> None:
@@ -258,7 +267,8 @@ def test_an_objective_whose_agent_is_gone_is_said(path: Path, log: TurnLog) -> N
     log.close()
     ((slot,),) = rows(path, "SELECT slot FROM slots")
     slot = slot.replace("scout", "other")
-    change(path, f"UPDATE slots SET agent = 'other', slot = '{slot}', crc = {zlib.crc32(slot.encode())}")  # noqa: S608 - it is ours
+    crc = zlib.crc32(f"main\0other\0001\0{slot}".encode())
+    change(path, f"UPDATE slots SET agent = 'other', slot = '{slot}', crc = {crc}")  # noqa: S608 - it is ours
     with pytest.raises(LogDamaged, match="agent that is not there"):
         read_all(path)
 
@@ -308,6 +318,36 @@ def test_what_the_log_cannot_keep_ends_the_turn_and_settles_its_work(path: Path,
     assert (slot.status, sm.active_agent, len(sm.coordinator_messages)) == ("failed", None, 1)
     change(path, "DROP TRIGGER full")
     assert go(sm.run("q")) == "did: q"
+
+
+@pytest.mark.parametrize("message", [{"content": "no role"}, {"role": 5}, {"role": "a", "content": 10**4500}])
+@pytest.mark.parametrize("of_junior", [True, False])
+def test_what_could_not_be_read_again_is_not_kept(path: Path, log: TurnLog, message: Any, *, of_junior: bool) -> None:  # noqa: ANN401 - of any shape
+    """One such message, which a model may well be led to write, would cost the host all that is in the log."""
+    bad = says("x", messages=[message])
+    sm = machine(commissions if of_junior else bad, junior(behaviour=bad), log=log)
+    with suppress(ValueError):
+        go(sm.run("q"))
+    log.close()
+    with closing(TurnLog(path)) as again:
+        assert back(again).to_json() == sm.to_json()
+
+
+@pytest.mark.parametrize("name", ["\0 ' ; -- \u202e", "../" * 2000, " \x1b[31m\n"])
+def test_names_of_any_kind_are_kept(path: Path, name: str) -> None:
+    with closing(TurnLog(path, machine=name)) as log:
+        sm = machine(commissions, junior(name), log=log)
+        go(sm.run(name + "q"))
+        again = StateMachine.from_log(log, runners={"coordinator": Scripted(commissions), name: Scripted(echo)})
+        assert again.to_json() == sm.to_json()
+
+
+def test_a_name_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="half a character"):
+        machine(None, junior("\ud800"))
+    for path, name in ((tmp_path / "a.db", "\ud800"), ("a\0b", "main")):
+        with pytest.raises(LogFault, match="another name"):
+            TurnLog(path, machine=name)
 
 
 @pytest.mark.parametrize("of_junior", [True, False])

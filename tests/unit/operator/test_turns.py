@@ -115,6 +115,19 @@ def test_a_coordinator_that_raises_is_announced_and_its_error_is_the_caller_s() 
     assert (sm.last_turn.status, sm.last_turn.error) == ("failed", said)
 
 
+@pytest.mark.parametrize("error", [GeneratorExit(), BaseExceptionGroup("g", [KeyboardInterrupt()])])
+def test_a_coordinator_that_ends_in_any_way_is_announced_too(error: BaseException) -> None:
+    def ends(_request: AgentRequest, _emit: Emit) -> AgentResult:
+        raise error
+
+    seen: list[StreamEvent] = []
+    sm = machine(ends)
+    with pytest.raises(type(error)):
+        go(sm.run("q", streaming_callback=seen.append))
+    assert [event["phase"] for event in seen] == ["start", "fail"]
+    assert (sm.active_agent, len(sm.coordinator_messages)) == (None, 1)
+
+
 def test_a_runner_that_changes_its_request_changes_nothing_else() -> None:
     def vandal(request: AgentRequest, _emit: Emit) -> AgentResult:
         request.messages[0]["content"] = "changed"
