@@ -1,6 +1,7 @@
 """What holds for every run: no socket leaves the machine, and where all tests were skipped nothing was proved."""
 
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,18 @@ def pytest_configure() -> None:
     that small matrices take seconds of a busy machine: the programs of an index have one thread too.
     """
     os.environ |= {"ORT_DISABLE_TELEMETRY": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each process of a whole run import a part of its own first: what one has compiled, the others find."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    root = session.config.rootpath
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for file in sorted(root.glob("tests/**/test_*.py"))[number::count]:
+        importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)
