@@ -16,6 +16,7 @@ from appliance.codeintel import prose
 from appliance.codeintel.answer import Answerer
 from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.offers import Graphing, Searching
+from appliance.codeintel.parse.added import Languages
 from appliance.codeintel.query.graphs import GraphReader
 from appliance.codeintel.query.search import Searcher
 from appliance.codeintel.registry import Registry
@@ -98,6 +99,7 @@ class Services:
     turns: Turns  # at the chat model
     missions: Missions
     plugins: tuple[PluginStatus, ...]
+    languages: Languages
     agents: AgentDesk
     access: Access
     health: Health
@@ -218,6 +220,7 @@ def build(loaded: Loaded) -> Services:
         turns=engines.turns,
         missions=missions_of(parts, jobs=jobs, plugins=plugins),
         plugins=plugins.statuses,
+        languages=Languages.of(plugins.languages),
         agents=AgentDesk(lambda: assembled(opened)),
         access=Access(connect, clock=clock, token_file=settings.web.token_file),
         health=Health(probes(jobs=jobs, registry=registry, engines=engines, paths=paths, plugins=plugins.statuses)),

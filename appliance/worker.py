@@ -54,7 +54,9 @@ _MISSIONS_S: Final = 10.0  # between two looks for missions that nobody works on
 def job_handlers(services: Services, sightings: Sightings) -> Mapping[str, Handler]:
     """Return what works on each kind of job; an index of a watched folder looks at what is in *sightings* alone."""
     limits = services.settings.index
-    indexer = Indexer(services.registry, paths=services.paths, limits=limits, clock=services.clock)
+    indexer = Indexer(
+        services.registry, paths=services.paths, limits=limits, clock=services.clock, languages=services.languages
+    )
     graphs = GraphBuilder(services.registry, paths=services.paths, limits=limits)
     renewal = Renewal(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
@@ -271,9 +273,10 @@ def mend(services: Services, *, again: bool = True) -> None:
 def _mend_behind(services: Services, generation: Generation, *, again: bool) -> None:
     """Ask for what *generation* lacks."""
     info, repo = generation.info, generation.info.repo
-    if info.parser_version != PARSER_VERSION or info.policy != policy_of(masked=services.settings.index.mask_secrets):
+    policy = policy_of(masked=services.settings.index.mask_secrets)
+    if (info.parser_version, info.added_languages, info.policy) != (PARSER_VERSION, services.languages.fingerprint, policy):
         if _may(services.last_index(repo), again=again):
-            services.index(repo)  # this version finds more, or secrets are dealt with otherwise; the rest comes after it
+            services.index(repo)  # more is found now, or secrets are dealt with otherwise; the rest comes after it
             services.jobs.enqueue("tidy", key=services.registry.repo(repo).project)
         return
     made = None if generation.graph is None else generation.graph.info

@@ -22,6 +22,7 @@ class Plugin(msgspec.Struct):
     agents: list[str]
     workflows: list[str]
     safety_rules: list[str]
+    languages: list[str]
 
 
 @click.group()
@@ -54,5 +55,11 @@ def list_plugins(flags: Flags, *, as_json: bool) -> None:
 
 
 def _added(plugin: Plugin) -> str:
-    kinds = (("tool", plugin.tools), ("agent", plugin.agents), ("workflow", plugin.workflows), ("rule", plugin.safety_rules))
+    kinds = (
+        ("tool", plugin.tools),
+        ("agent", plugin.agents),
+        ("workflow", plugin.workflows),
+        ("rule", plugin.safety_rules),
+        ("language", plugin.languages),
+    )
     return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds if names)

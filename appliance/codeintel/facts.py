@@ -26,7 +26,9 @@ Encoding = Literal[
 ]  # fmt: skip
 CERTAIN: Final = frozenset({"utf-8", "utf-16"})  # encodings: every other one is a guess, or what is left of one
 _ZLIB_LEVEL: Final = 1  # 130 MB/s and a third of the size; higher levels cost more than the disk saves
-UNSURE: Final = frozenset({"parse-timeout", "parse-crash"})  # problems that may be the machine's and not the file's
+UNSURE: Final = frozenset(
+    {"parse-timeout", "parse-crash", "parse-grammar"}
+)  # problems that may be the machine's and not the file's
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -1,7 +1,8 @@
 """Colour for code: classes of tokens from the syntax tree, as escaped HTML. Without a grammar the text stays plain.
 
 Files are foreign: some are written so that their parse takes minutes and gigabytes. This runs in the process that serves
-every page, so a parse that takes longer than any honest one is given up, and the file stays plain.
+every page, so a parse that takes longer than any honest one is given up, and the file stays plain. So does one in a language
+that a plugin added: its grammar may crash.
 """
 
 import time

@@ -40,7 +40,7 @@ class PluginContext(Protocol):
         """Add a rule; it can only make verdicts stricter."""
 
     def register_language(self, language: LanguageDefinition) -> None:
-        """Add a language."""
+        """Add a language; its grammar is tried in a process of its own before the plugin counts as loaded."""
 
 
 @runtime_checkable

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.base.paths import display
+from appliance.codeintel.parse.added import AddedLanguage
+from appliance.codeintel.parse.languages import NAMES
+from appliance.codeintel.query.querylang import language_name
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.languages import LanguageDefinition
 from appliance.contracts.plugin import Manifest
@@ -15,6 +18,7 @@ from appliance.contracts.safety import SafetyRule
 from appliance.contracts.tools import Tool
 from appliance.contracts.workflows import WorkflowDefinition
 from appliance.errors import Conflict, InvalidInput
+from appliance.framework.plugin_language import checked
 from appliance.orchestrator.services.registry import ToolRegistry
 
 PERMISSIONS: Final = ("read", "run", "write")
@@ -31,6 +35,8 @@ class Taken:
     agents: frozenset[str] = frozenset()
     workflows: frozenset[str] = frozenset()
     rules: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()  # beside those that are built in
+    endings: frozenset[str] = frozenset()  # of their files
 
 
 @dataclass(slots=True)
@@ -41,6 +47,12 @@ class Added:
     agents: dict[str, AgentDefinition] = field(default_factory=dict)
     workflows: dict[str, WorkflowDefinition] = field(default_factory=dict)
     rules: dict[str, SafetyRule] = field(default_factory=dict)
+    languages: dict[str, AddedLanguage] = field(default_factory=dict)
+
+    @property
+    def endings(self) -> frozenset[str]:
+        """The endings of files that its languages have."""
+        return frozenset(ending for each in self.languages.values() for ending in each.endings)
 
 
 class Registering:
@@ -112,12 +124,16 @@ class Registering:
         self.added.rules[rule.name] = rule
 
     def register_language(self, language: LanguageDefinition) -> None:
-        """Raise `InvalidInput`: the languages that are parsed are built in."""
-        name = display(str(getattr(language, "name", language)))[:64]
-        raise InvalidInput(
-            f"The language {name} cannot be added: this version parses the languages that are built in.",
-            remedy="Its files are indexed by lines; leave `register_language` out.",
-        )
+        """Add *language*; raise `InvalidInput` for what is none, `Conflict` for a name or an ending that is taken.
+
+        Its grammar is not looked at here.
+        """
+        if not isinstance(language, LanguageDefinition):
+            raise InvalidInput("A language is a LanguageDefinition.")
+        self._claim("language", language.name, NAMES | self._taken.languages | self.added.languages.keys())
+        if language_name(language.name) != language.name:
+            raise _taken("language", language.name)
+        self.added.languages[language.name] = checked(language, taken=self._taken.endings | self.added.endings)
 
     def _require_open(self) -> None:
         if not self._open:

@@ -11,11 +11,14 @@ from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 from typing import Final, Literal
 
+import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from appliance import __version__
 from appliance.base import log
 from appliance.base.paths import display
+from appliance.codeintel.parse.added import AddedLanguage
+from appliance.codeintel.parse.trial import tried
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.plugin import ENTRY_POINTS, Manifest, Plugin
 from appliance.contracts.safety import SafetyRule
@@ -50,6 +53,7 @@ class PluginStatus:
     agents: tuple[str, ...] = ()
     workflows: tuple[str, ...] = ()
     safety_rules: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class PluginSet:
     agents: tuple[AgentDefinition, ...] = ()
     workflows: tuple[WorkflowDefinition, ...] = ()
     rules: tuple[SafetyRule, ...] = ()
+    languages: tuple[AddedLanguage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class PluginLoader:
             tuple(added.agents.values()),
             tuple(added.workflows.values()),
             tuple(added.rules.values()),
+            tuple(added.languages.values()),
         )
 
     def _found(self) -> dict[str, list[Found]]:
@@ -132,6 +138,7 @@ class PluginLoader:
             status = PluginStatus(name, "failed", distribution=one.distribution, version=one.version)
             check_imports(one.point.module, path=self._path())
             manifest, added = self._registered(one, before)
+            languages = {name: self._tried(each) for name, each in added.languages.items()}
         except ApplianceError as exc:
             return _failed(status, exc.message, exc.remedy)
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a plugin: it stops nothing else
@@ -140,6 +147,7 @@ class PluginLoader:
         before.agents |= added.agents
         before.workflows |= added.workflows
         before.rules |= added.rules
+        before.languages |= languages
         return PluginStatus(
             name,
             "loaded",
@@ -152,7 +160,11 @@ class PluginLoader:
             agents=tuple(added.agents),
             workflows=tuple(added.workflows),
             safety_rules=tuple(added.rules),
+            languages=tuple(languages),
         )
+
+    def _tried(self, language: AddedLanguage) -> AddedLanguage:
+        return tried(language if self.folder is None else msgspec.structs.replace(language, path=str(self.folder)))
 
     def _registered(self, one: Found, before: Added) -> tuple[Manifest, Added]:
         if self.folder is not None and str(self.folder) not in sys.path:
@@ -242,6 +254,8 @@ class _Attempt:
             there.agents | before.agents.keys(),
             there.workflows | before.workflows.keys(),
             there.rules | before.rules.keys(),
+            there.languages | before.languages.keys(),
+            there.endings | before.endings,
         )
 
 

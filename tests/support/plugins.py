@@ -38,6 +38,7 @@ class Plugin:
 def install_example(folder: Path) -> Path:
     """Install the example into *folder* and return that."""
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    folder.mkdir(exist_ok=True, parents=True)
     shutil.copytree(EXAMPLE / "skellig_glossary", folder / "skellig_glossary", ignore=_COMPILED)
     points = project["entry-points"]["skellig.plugins"]
     _describe(folder, project["name"], project["version"], points)

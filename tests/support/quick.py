@@ -14,15 +14,12 @@ from pathlib import Path
 
 from appliance.codeintel.build.grapher import build as build_graph
 from appliance.codeintel.build.graphing import GraphBuilder, usable
-from appliance.codeintel.build.parsing import FactFinder
 from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.build.running import Said
 from appliance.codeintel.build.settings import SETTINGS
-from appliance.codeintel.build.staging import Staging
 from appliance.codeintel.build.writer import build
 from appliance.codeintel.needs import Check, Progress
 from appliance.codeintel.parse.pool import ParserPool
-from appliance.codeintel.source.base import Source
 from appliance.codeintel.store.code import CodeStore
 from appliance.codeintel.store.graph import GRAPH_ASIDE, GraphInfo
 from appliance.config import Index
@@ -63,10 +60,9 @@ def _telling(phase: str, progress: Progress, check: Check) -> Callable[[int, int
 class QuickIndexer(Indexer):
     """Publishes what an `Indexer` publishes."""
 
-    def _finder(self, staging: Staging, store: CodeStore, source: Source) -> FactFinder:
-        finder = super()._finder(staging, store, source)
-        finder._pool = _ready(self._limits)
-        return finder
+    def _parsers(self) -> AbstractContextManager[ParserPool]:
+        pool = None if self._languages.added else _ready(self._limits)
+        return super()._parsers() if pool is None else nullcontext(pool)
 
     def _written(
         self, folder: Path, store: CodeStore, texts: Callable[[], int], *, progress: Progress, check: Check

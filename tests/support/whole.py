@@ -1,14 +1,14 @@
 """Builds generations whole, with their graph and their vectors, in this process: to start programs takes longer."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import msgspec
 
 from appliance.codeintel.build.grapher import build as build_graph
 from appliance.codeintel.build.graphing import _missing, _settings, _tasks, usable
-from appliance.codeintel.build.parsing import FactFinder
-from appliance.codeintel.build.pipeline import Indexer, _beside
+from appliance.codeintel.build.parsing import FactFinder, Parsers
+from appliance.codeintel.build.pipeline import Indexer
 from appliance.codeintel.build.settings import SETTINGS, write_settings
 from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Staging
@@ -30,7 +30,7 @@ def publish_whole(bench: IndexBench, repo: Repo, pool: ParserPool, branch: str =
     folder = generations / f"first-{branch}"
     first = whole(bench, repo, folder, pool=pool, branch=branch)
     with closing(bench.store(repo)) as store, closing(bench.registry.open(repo)) as source:
-        recipe = bench.indexer._recipe + _beside(source.left_out(source.snapshot(branch or repo.branch)))
+        recipe = bench.indexer._recipe + bench.indexer._beside(source.left_out(source.snapshot(branch or repo.branch)))
         store.publish(first.info, folder=folder.name, recipe=recipe, branch=branch)
     bench.indexer._patcher._pools[repo.id] = pool
 
@@ -47,9 +47,11 @@ def whole(
             rules = rules_of(source, snapshot, repo.settings)
             staging.add(indexer._listed(source, snapshot, rules, progress=silent, check=go_on))
             recipe = indexer._facts_recipe
-            FactFinder(staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock, pool=pool).run(
-                progress=silent, check=go_on
+            parsers: Parsers = indexer._parsers if pool is None else lambda: nullcontext(pool)
+            finder = FactFinder(
+                staging, store, source=source, limits=bench.limits, recipe=recipe, clock=bench.clock, parsers=parsers
             )
+            finder.run(progress=silent, check=go_on)
             blobs = staging.blobs(recipe=recipe)
         counts = build(folder, project_db=store.paths.db, recipe=recipe, tell=_silent)
         write_texts(folder, blobs, source, progress=silent, check=go_on)

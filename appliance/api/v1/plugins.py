@@ -25,6 +25,7 @@ class PluginOut(Output):
     agents: list[str]
     workflows: list[str]
     safety_rules: list[str]
+    languages: list[str]
 
     @classmethod
     def of(cls, status: PluginStatus) -> "PluginOut":
@@ -43,6 +44,7 @@ class PluginOut(Output):
             agents=list(status.agents),
             workflows=list(status.workflows),
             safety_rules=list(status.safety_rules),
+            languages=list(status.languages),
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.codeintel.build.staging import Listed
+from appliance.codeintel.parse.added import Languages
 from appliance.codeintel.source.base import Change, Entry, LeftOut
 from appliance.codeintel.source.filters import flags, hint_of
 from appliance.codeintel.source.rules import ATTRIBUTES_FILE, IGNORE_FILE, MODULES_FILE, Rules
@@ -32,9 +33,10 @@ class Changes:
         return bool(self.listed or self.files or self.left_out)
 
 
-def listed(entry: Entry, *, limits: Index, rules: Rules) -> Listed | LeftOut:
+def listed(entry: Entry, *, limits: Index, rules: Rules, languages: Languages) -> Listed | LeftOut:
     """Return *entry* as it is to be indexed, or why it is not."""
-    return judged(entry, limits=limits, rules=rules) or Listed(entry, hint_of(entry.path, limits=limits), flags(entry.path))
+    left_out = judged(entry, limits=limits, rules=rules)
+    return left_out or Listed(entry, hint_of(entry.path, limits=limits, languages=languages), flags(entry.path))
 
 
 def compare(
@@ -65,9 +67,7 @@ def compare(
         if new is not None:
             changes.listed.append(new)
     for number in _worth_another_look(files, again, seen):
-        path = files.paths[number]
-        changes.files.append(number)
-        changes.listed.append(Listed(Entry(path, files.blobs[number], 0, "100644"), files.hints[number], flags(path)))
+        _look_again(files, number, files.hints[number], changes)
     return changes
 
 
@@ -80,6 +80,21 @@ def compare_beside(found: Sequence[LeftOut], tables: sqlite3.Connection, changes
     now = {(item.path, item.reason, item.detail): item for item in found}
     changes.left_out.extend(number for key, number in before.items() if key not in now)
     changes.listed.extend(item for key, item in now.items() if key not in before)
+
+
+def compare_languages(files: Files, changes: Changes, *, limits: Index, languages: Languages) -> None:
+    """Put into *changes* what is in another language now by its path alone, or in one that is defined otherwise."""
+    seen = set(changes.files)
+    for number in files.numbers:
+        hint = hint_of(files.paths[number], limits=limits, languages=languages)
+        if hint != files.hints[number] and number not in seen:
+            _look_again(files, number, hint, changes)
+
+
+def _look_again(files: Files, number: int, hint: str, changes: Changes) -> None:
+    path = files.paths[number]
+    changes.files.append(number)
+    changes.listed.append(Listed(Entry(path, files.blobs[number], 0, "100644"), hint, flags(path)))
 
 
 def _same(new: Listed, files: Files, number: int) -> bool:

@@ -1,11 +1,10 @@
 """From a listed tree to cached facts: only blobs that were never seen are read and parsed."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from appliance.base.clock import Clock
-from appliance.codeintel.build import programs
 from appliance.codeintel.build.staging import Missing, Staging
 from appliance.codeintel.facts import UNSURE, BlobTask
 from appliance.codeintel.needs import Check, Progress
@@ -17,6 +16,8 @@ from appliance.codeintel.source.secrets import policy_of
 from appliance.codeintel.store.code import BlobRow, CodeStore
 from appliance.config import Index
 from appliance.ids import BlobId
+
+Parsers = Callable[[], AbstractContextManager[ParserPool]]
 
 _COMMIT_ROWS = 200
 _COMMIT_S = 1.0  # a killed process loses at most this much work
@@ -40,7 +41,10 @@ class _Tally:
 
 
 class FactFinder:
-    """Finds the facts of every blob in *staging* that has none made by *recipe*, with processes of *pool* or of its own."""
+    """Finds the facts of every blob in *staging* that has none made by *recipe*, with the processes of *parsers*.
+
+    What facts are cached under says which added language a blob is in, and how that is defined: see `parse.added.Languages`.
+    """
 
     def __init__(
         self,
@@ -51,7 +55,7 @@ class FactFinder:
         limits: Index,
         recipe: str,
         clock: Clock,
-        pool: ParserPool | None = None,
+        parsers: Parsers,
     ) -> None:
         self._staging = staging
         self._store = store
@@ -60,7 +64,7 @@ class FactFinder:
         self._recipe = recipe
         self._trying = tried_under(limits, recipe=recipe)
         self._clock = clock
-        self._pool = pool
+        self._parsers = parsers
         self._rows: list[BlobRow] = []
         self._waiting: dict[BlobId, str] = {}  # handed to the pool, and the hint of each
         self._unreadable: list[BlobId] = []
@@ -76,16 +80,11 @@ class FactFinder:
         tally = _Tally(last_commit=self._clock.monotonic())
         if not missing:
             return 0
-        with self._opened() as pool:
+        with self._parsers() as pool:
             while missing:
                 self._pass(pool, tally, total=tally.done + missing, progress=progress, check=check)
                 missing = self._staging.find_missing(recipe=self._recipe)
         return tally.parsed
-
-    def _opened(self) -> AbstractContextManager[ParserPool]:
-        if self._pool is not None:
-            return nullcontext(self._pool)
-        return closing(ParserPool(programs.at_once(self._limits), self._limits))
 
     def _pass(self, pool: ParserPool, tally: _Tally, *, total: int, progress: Progress, check: Check) -> None:
         progress("parse", tally.done, total)

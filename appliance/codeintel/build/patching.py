@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import weakref
 from collections import OrderedDict
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 from appliance.base.clock import Clock
 from appliance.base.durable import storage_errors
 from appliance.base.log import get
-from appliance.codeintel.build.changes import Changes, Judge, compare, compare_beside
+from appliance.codeintel.build.changes import Changes, Judge, compare, compare_beside, compare_languages
 from appliance.codeintel.build.growing import states
 from appliance.codeintel.build.laying import hold_to, lay, link
 from appliance.codeintel.build.parsing import FactFinder, tried_under
@@ -22,6 +22,7 @@ from appliance.codeintel.build.staging import NAME as STAGING_NAME
 from appliance.codeintel.build.staging import Staging
 from appliance.codeintel.build.verbatim import keep_text
 from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.added import BUILT_IN, Languages
 from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Repo
 from appliance.codeintel.source.base import Snapshot, Source
@@ -70,8 +71,9 @@ def is_worn(info: GenerationInfo) -> bool:
 class Patcher:
     """Lays patches. What it needs again is kept: parser processes and the last generation of a few repositories."""
 
-    def __init__(self, *, limits: Index, recipe: str, clock: Clock) -> None:
+    def __init__(self, *, limits: Index, recipe: str, clock: Clock, languages: Languages = BUILT_IN) -> None:
         self._limits = limits
+        self._languages = languages
         self._recipe = recipe
         self._trying = tried_under(limits, recipe=recipe)
         self._clock = clock
@@ -134,6 +136,7 @@ class Patcher:
             return None
         if work.store.recipe(over.folder.name) != work.recipe:
             compare_beside(list(beside(work.source, work.snapshot)), tables, changes)
+            compare_languages(over.files, changes, limits=self._limits, languages=self._languages)
         return changes
 
     def _adopted(self, work: Work, over: Generation) -> GenerationInfo | None:
@@ -186,7 +189,7 @@ class Patcher:
                 limits=self._limits,
                 recipe=self._recipe,
                 clock=self._clock,
-                pool=self._pool(work.repo.id),
+                parsers=lambda: nullcontext(self._pool(work.repo.id)),
             ).run(progress=progress, check=check)
 
     def _published(
@@ -214,7 +217,8 @@ class Patcher:
 
     def _pool(self, repo: RepoId) -> ParserPool:
         """Return the processes of *repo*, which read no other's files: what these do to them must not reach its facts."""
-        pool = self._pools.pop(repo, None) or ParserPool(min(_PROCESSES, self._limits.workers or _PROCESSES), self._limits)
+        most = min(_PROCESSES, self._limits.workers or _PROCESSES)
+        pool = self._pools.pop(repo, None) or ParserPool(most, self._limits, languages=self._languages)
         for gone in _keep(self._pools, repo, pool):
             gone.close()
         return pool
@@ -227,6 +231,7 @@ class Patcher:
             branch=work.snapshot.branch,
             tree=work.snapshot.tree,
             created_at=self._clock.now(),
+            added_languages=self._languages.fingerprint,
             vectors=0,
             vectors_skipped=0,
             vectors_failed=0,
@@ -246,7 +251,7 @@ def _keep(kept: "OrderedDict[K, V]", key: K, value: V) -> list[V]:
 
 
 def _made(recipe: str) -> str:
-    """Return how a generation was made: the last part of its recipe says what its source left out."""
+    """Return how a generation was made: the last part of its recipe says what patches can change besides."""
     return recipe.rpartition("/")[0]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,9 @@ from appliance.codeintel.build.staging import Listed, Staging
 from appliance.codeintel.build.tidying import tidy_facts, tidy_mirrors, tidy_renewed
 from appliance.codeintel.build.verbatim import write_texts
 from appliance.codeintel.needs import Check, Progress
+from appliance.codeintel.parse.added import BUILT_IN, Languages
 from appliance.codeintel.parse.languages import PARSER_VERSION
+from appliance.codeintel.parse.pool import ParserPool
 from appliance.codeintel.registry import Registry, Repo
 from appliance.codeintel.source.base import Changed, LeftOut, Snapshot, Source
 from appliance.codeintel.source.filters import flags, hint_of
@@ -71,18 +73,21 @@ class _Place:
 class Indexer:
     """Builds generations. One index of a project at a time: a second one raises `Conflict`."""
 
-    def __init__(self, registry: Registry, *, paths: DataPaths, limits: Index, clock: Clock) -> None:
+    def __init__(
+        self, registry: Registry, *, paths: DataPaths, limits: Index, clock: Clock, languages: Languages = BUILT_IN
+    ) -> None:
         self._registry = registry
         self._paths = paths
         self._limits = limits
         self._clock = clock
+        self._languages = languages
         self._policy = policy_of(masked=limits.mask_secrets)
         self._facts_recipe = facts_recipe(limits)
         wanted = hashlib.sha256(limits.include_large.encode()).hexdigest()[:8] if limits.include_large else ""
         sizes = f"{limits.max_file_bytes}{wanted}" + (f"-{limits.max_large_bytes}" if wanted else "")
         self._recipe = f"{_FORMAT}/{self._facts_recipe}/{sizes}"
         self._trying = tried_under(limits, recipe=self._facts_recipe)
-        self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock)
+        self._patcher = Patcher(limits=limits, recipe=self._facts_recipe, clock=clock, languages=languages)
         self._sources = KeptSources()
 
     def close(self) -> None:
@@ -159,12 +164,12 @@ class Indexer:
         self, store: CodeStore, source: Source, place: _Place, snapshot: Snapshot, *, progress: Progress, check: Check
     ) -> GenerationInfo:
         """Publish a generation of *snapshot* in its *place*."""
-        recipe = self._recipe + selected(place.repo.settings) + _beside(source.left_out(snapshot))
+        recipe = self._recipe + selected(place.repo.settings) + self._beside(source.left_out(snapshot))
         info = self._reused(store, place, snapshot, recipe)
         if info is not None:
             return info
         rules = rules_of(source, snapshot, place.repo.settings)
-        judging = partial(listed, limits=self._limits, rules=rules)
+        judging = partial(listed, limits=self._limits, rules=rules, languages=self._languages)
         work = Work(store, source, place.repo, place.branch, snapshot, recipe, judging)
         info = self._patcher.patch(work, progress=progress, check=check)
         return info or self._built(store, source, place, snapshot, recipe=recipe, progress=progress, check=check)
@@ -279,8 +284,18 @@ class Indexer:
         return _held(said.counts, listed=kept + left_out)
 
     def _finder(self, staging: Staging, store: CodeStore, source: Source) -> FactFinder:
-        recipe = self._facts_recipe
-        return FactFinder(staging, store, source=source, limits=self._limits, recipe=recipe, clock=self._clock)
+        return FactFinder(
+            staging,
+            store,
+            source=source,
+            limits=self._limits,
+            recipe=self._facts_recipe,
+            clock=self._clock,
+            parsers=self._parsers,
+        )
+
+    def _parsers(self) -> AbstractContextManager[ParserPool]:
+        return closing(ParserPool(programs.at_once(self._limits), self._limits, languages=self._languages))
 
     def _written(
         self, folder: Path, store: CodeStore, texts: Callable[[], int], *, progress: Progress, check: Check
@@ -309,7 +324,8 @@ class Indexer:
             if isinstance(item, LeftOut):
                 yield item
             else:
-                yield Listed(item, hint_of(item.path, limits=self._limits), flags(item.path))
+                hint = hint_of(item.path, limits=self._limits, languages=self._languages)
+                yield Listed(item, hint, flags(item.path))
 
     def _info(self, identity: GenerationId, repo: Repo, snapshot: Snapshot, counts: Counts) -> GenerationInfo:
         return GenerationInfo(
@@ -330,19 +346,19 @@ class Indexer:
             secrets=counts.secrets,
             policy=self._policy,
             parser_version=PARSER_VERSION,
+            added_languages=self._languages.fingerprint,
         )
+
+    def _beside(self, left_out: Iterator[LeftOut]) -> str:
+        """Return what tells apart two states of one tree beside it: what the source left out, and the languages added."""
+        digest = hashlib.sha256(self._languages.fingerprint.encode())
+        for item in left_out:
+            digest.update(msgspec.msgpack.encode((item.path.encode("utf-8", "surrogateescape"), item.reason, item.detail)))
+        return f"/{digest.hexdigest()[:16]}"
 
     @staticmethod
     def _new_id() -> GenerationId:
         return GenerationId(new_id("gen"))
-
-
-def _beside(left_out: Iterator[LeftOut]) -> str:
-    """Return what tells apart two states of one tree: the tree does not know what the source left out beside it."""
-    digest = hashlib.sha256()
-    for item in left_out:
-        digest.update(msgspec.msgpack.encode((item.path.encode("utf-8", "surrogateescape"), item.reason, item.detail)))
-    return f"/{digest.hexdigest()[:16]}"
 
 
 def _mend_vectors(store: CodeStore, folder: str, like: GenerationInfo) -> None:

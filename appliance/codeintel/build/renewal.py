@@ -170,6 +170,7 @@ class Renewal:
             branch=current.info.branch,
             tree=current.info.tree,
             created_at=self._clock.now(),
+            added_languages=current.info.added_languages,
         )
         if (info.files, info.chunks, info.left_out) != (current.info.files, current.info.chunks, current.info.left_out):
             raise StoreCorrupt("A generation that was built anew does not hold what the index holds.")

@@ -1,9 +1,15 @@
 """One pass over one blob: everything that the index ever needs to know of it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from tree_sitter import Node
 
 from appliance.codeintel.facts import BlobFacts, BlobTask, Chunk, Encoding, Symbol
+from appliance.codeintel.parse.added import BUILT_IN, AddedLanguage, Languages
+from appliance.codeintel.parse.added_grammar import Told, added_grammar
 from appliance.codeintel.parse.chunks import CODE, TEXT, Piece, Span, cut
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
@@ -15,26 +21,28 @@ from appliance.codeintel.parse.symbols import Scope, SymbolFinder
 from appliance.codeintel.parse.text import SourceText
 from appliance.codeintel.parse.torn import torn_percent
 from appliance.codeintel.parse.words import Words
-from appliance.errors import MalformedContent
+from appliance.errors import InvalidInput, MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
+_NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 _HEAD = 400  # lines in which imports count as the head of the file
 
 
-def facts(task: BlobTask) -> BlobFacts:
-    """Return everything that *task*'s content says, with its syntax if the language is known."""
+def facts(task: BlobTask, languages: Languages = BUILT_IN) -> BlobFacts:
+    """Return everything that *task*'s content says, with its syntax if the language is built in or one of *languages*."""
     decoded = decode(task.content)
     text = SourceText(decoded.text)
-    language = language_of(task.path, text.source[:LOOKED_AT])
-    if language not in LANGUAGES:
+    language = language_of(task.path, text.source[:LOOKED_AT], added=languages.names)
+    added = languages.added.get(language)
+    if added is None and language not in LANGUAGES:
         return _by_lines(task, text, decoded.encoding, language)
-    loaded = grammar(language)
     try:
-        root = loaded.root(text.source)
+        root, captures, told = _read(language, added, text.source)
     except MalformedContent:
         return _by_lines(task, text, decoded.encoding, language, problem="parse-nest")
-    captures = loaded.captures(root)
-    found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS)).find(captures)
+    except InvalidInput:
+        return _by_lines(task, text, decoded.encoding, language, problem="parse-grammar")
+    found = SymbolFinder(language, text, header=task.path.lower().endswith(_HEADERS), told=told).find(captures)
     spans = [Span(scope.first, scope.last, scope.above, scope.parent) for scope in found.scopes]
     pieces, words = cut(text.lines, spans, head=_head(captures, found.scopes), shape=CODE), Words()
     return BlobFacts(
@@ -53,11 +61,22 @@ def facts(task: BlobTask) -> BlobFacts:
     )
 
 
-def facts_by_lines(task: BlobTask, *, problem: str) -> BlobFacts:
+def _read(language: str, added: AddedLanguage | None, source: bytes) -> tuple[Node, Captures, Mapping[int, Told]]:
+    """Return the root of the tree of *source*, what is captured in it, and what is told of that."""
+    if added is None:
+        known = grammar(language)
+        root = known.root(source)
+        return root, known.captures(root), _NOTHING_TOLD
+    loaded = added_grammar(added)
+    root = loaded.root(source)
+    return root, *loaded.definitions(root)
+
+
+def facts_by_lines(task: BlobTask, languages: Languages = BUILT_IN, *, problem: str) -> BlobFacts:
     """Return what can be said of *task*'s content without its syntax; *problem* says why that was not used."""
     decoded = decode(task.content)
     text = SourceText(decoded.text)
-    language = language_of(task.path, text.source[:LOOKED_AT])
+    language = language_of(task.path, text.source[:LOOKED_AT], added=languages.names)
     return _by_lines(task, text, decoded.encoding, language, problem=problem)
 
 

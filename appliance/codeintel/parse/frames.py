@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from appliance.codeintel.facts import BlobFacts, BlobTask, Packed, pack_facts
+from appliance.codeintel.parse.added import AddedLanguage, Languages
 
 LENGTH: Final = struct.Struct("<I")
 READY: Final = b"\x00ready"
@@ -43,11 +44,22 @@ class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _encoder = msgspec.msgpack.Encoder()
 _work = msgspec.msgpack.Decoder(list[Work])
 _packed = msgspec.msgpack.Decoder(Packed)
+_languages = msgspec.msgpack.Decoder(list[AddedLanguage])
 
 
 def frame(body: bytes) -> bytes:
     """Return *body* with its length before it."""
     return LENGTH.pack(len(body)) + body
+
+
+def encode_languages(languages: Languages) -> bytes:
+    """Return the frame that tells a child, once, which *languages* there are beside those that are built in."""
+    return frame(_encoder.encode(list(languages.added.values())))
+
+
+def decode_languages(body: bytes) -> Languages:
+    """Return what a child was told."""
+    return Languages.of(_languages.decode(body))
 
 
 def encode_batch(batch: Sequence[Work]) -> bytes:

@@ -76,10 +76,7 @@ class Grammar:
 
         Raise `MalformedContent` when that is deeper, or more torn, than any that somebody wrote.
         """
-        tree = self.tree(source)
-        if not _is_sane(tree.walk()):
-            raise MalformedContent("The file is one deep nest, or no syntax at all.")
-        return tree.root_node
+        return sane_root(self.tree(source))
 
     def tree(self, source: bytes) -> Tree:
         """Parse *source*, which is UTF-8; where that is no syntax in places, as it can be mended."""
@@ -101,6 +98,13 @@ def grammar(language: str) -> Grammar:
     query = _query(loaded, [_QUERIES / f"{name}.scm" for name in names])
     at_root = _query(loaded, [path for name in names if (path := _QUERIES / f"{name}.root.scm").exists()])
     return Grammar(Parser(loaded), query, at_root, _BLANKS.get(language), _MENDS.get(language))
+
+
+def sane_root(tree: Tree) -> Node:
+    """Return the root of *tree*; raise `MalformedContent` when it is deeper, or more torn, than any that somebody wrote."""
+    if not _is_sane(tree.walk()):
+        raise MalformedContent("The file is one deep nest, or no syntax at all.")
+    return tree.root_node
 
 
 def _query(loaded: Language, files: Sequence[Path]) -> Query:

@@ -1,6 +1,8 @@
 """Which language a file is in: by its name, else by its first line."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 PARSER_VERSION: Final = 14  # a change in what is found raises it, and every blob is parsed anew
@@ -29,6 +31,9 @@ _EXTENSIONS: Final = {
     MARKDOWN: "md markdown mdx mkd",
 }
 _BY_EXTENSION: Final = {ending: language for language, endings in _EXTENSIONS.items() for ending in endings.split()}
+ENDINGS: Final = frozenset({*_BY_EXTENSION, "def"})  # that are spoken for, "def" by what looks like C
+NAMES: Final = frozenset({*_EXTENSIONS, TEXT})
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _BY_NAME: Final = {
     "rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby", "podfile": "ruby", "fastfile": "ruby",
     "jakefile": "javascript", "sconstruct": "python", "sconscript": "python", "wscript": "python",
@@ -67,8 +72,10 @@ _C_TABLE: Final = re.compile(
 )
 
 
-def language_of(path: str, head: bytes = b"") -> str:
+def language_of(path: str, head: bytes = b"", *, added: Mapping[str, str] = _NONE) -> str:
     """Return the language of the file at *path* that begins with *head*: a grammar's name, "markdown" or "text".
+
+    *added* are further languages by their endings.
 
     Without *head* only the name decides. A ``.h`` file is C++ when it looks like that, and not
     only where it says that it is for C++ alone; a ``.def`` file is C when it looks like a table that is included.
@@ -77,7 +84,7 @@ def language_of(path: str, head: bytes = b"") -> str:
     if name in _BY_NAME:
         return _BY_NAME[name]
     stem, dot, ending = name.rpartition(".")
-    language = _BY_EXTENSION.get(ending) if dot and (stem or ending) else None
+    language = (_BY_EXTENSION.get(ending) or added.get(ending)) if dot and (stem or ending) else None
     if language == "c" and ending == "h" and head and _CPP_HEADER.search(_FOR_CPP_ALONE.sub(b"", head)):
         return "cpp"
     if ending == "def" and _C_TABLE.match(head):

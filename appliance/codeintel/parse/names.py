@@ -28,13 +28,13 @@ def name_of(language: str, node: Node, text: SourceText) -> Name | None:
     """Return what *node*, a definition, is called, or None if it has no name."""
     kind = node.type
     special = _SPECIAL.get((language, kind)) or _SPECIAL.get(("", kind))
-    return special(node, text) if special else _split(_named(node), text)
+    return special(node, text) if special else split_name(_named(node), text)
 
 
 def type_name(node: Node, text: SourceText) -> str:
     """Return the dotted name of the type that a Rust ``impl`` or a Swift ``extension`` adds to."""
     target = node.child_by_field_name("type") or node.child_by_field_name("name")
-    found = _split(target, text)
+    found = split_name(target, text)
     return ".".join(filter(None, (found.prefix, found.name))) if found else ""
 
 
@@ -45,8 +45,8 @@ def _named(node: Node) -> Node | None:
     return None
 
 
-def _split(node: Node | None, text: SourceText) -> Name | None:
-    """Take the name apart: ``ns::Foo<T>::bar``, ``M.foo`` and ``M:foo`` all end in their own name."""
+def split_name(node: Node | None, text: SourceText) -> Name | None:
+    """Take the name that *node* is apart: ``ns::Foo<T>::bar``, ``M.foo`` and ``M:foo`` all end in their own name."""
     if node is None:
         return None
     start, end = node.byte_range
@@ -89,7 +89,7 @@ def _declarator(node: Node, text: SourceText) -> Name | None:
         found = inner
     if found is None or found == node or not _is_name(found):
         return None
-    return _split(behind_macro(found, text.cut(found.start_byte, found.end_byte)), text)
+    return split_name(behind_macro(found, text.cut(found.start_byte, found.end_byte)), text)
 
 
 def behind_macro(name: Node, written: str) -> Node:
@@ -109,7 +109,7 @@ def _is_name(node: Node) -> bool:
 
 
 def _go_method(node: Node, text: SourceText) -> Name | None:
-    found, receiver = _split(node.child_by_field_name("name"), text), node.child_by_field_name("receiver")
+    found, receiver = split_name(node.child_by_field_name("name"), text), node.child_by_field_name("receiver")
     match = _RECEIVER.match(text.cut(receiver.start_byte, receiver.end_byte)[:_LONGEST]) if receiver else None
     return Name(found.name, match[1]) if found and match else found
 
@@ -124,25 +124,25 @@ def _assigned(node: Node, text: SourceText) -> Name | None:
         right = node.child_by_field_name("right")
         if right is not None and right.type == "class" and right.child_by_field_name("name"):
             return None  # a definition of its own
-        return (_split(right.child_by_field_name("name"), text) if right else None) or Name("default")
+        return (split_name(right.child_by_field_name("name"), text) if right else None) or Name("default")
     prefix, _, name = _EXPORTS.sub("", whole).replace(".prototype.", ".").rpartition(".")
     return Name(name, prefix) if name.isidentifier() or name.startswith("$") else None
 
 
 def _fixed(name: str) -> Callable[[Node, SourceText], Name | None]:
     def named(node: Node, text: SourceText) -> Name | None:
-        return _split(node.child_by_field_name("name"), text) or Name(name)
+        return split_name(node.child_by_field_name("name"), text) or Name(name)
 
     return named
 
 
 def _kotlin_alias(node: Node, text: SourceText) -> Name | None:
-    return _split(node.child_by_field_name("type"), text)
+    return split_name(node.child_by_field_name("type"), text)
 
 
 def _lua_assigned(node: Node, text: SourceText) -> Name | None:
     variables = node.named_child(0)
-    return _split(variables.child_by_field_name("name"), text) if variables else None
+    return split_name(variables.child_by_field_name("name"), text) if variables else None
 
 
 _SPECIAL: dict[tuple[str, str], Callable[[Node, SourceText], Name | None]] = {

@@ -16,7 +16,8 @@ from typing import Final
 
 from appliance.base import proc
 from appliance.codeintel.facts import BlobFacts, BlobTask, Packed, pack_facts
-from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_packed, encode_batch
+from appliance.codeintel.parse.added import BUILT_IN, Languages
+from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_packed, encode_batch, encode_languages
 from appliance.codeintel.parse.grammars import WHEELS
 from appliance.config import Index
 from appliance.errors import HostUnfit
@@ -35,14 +36,16 @@ _Answer = tuple[Work, bytes | None]  # None: nobody could say anything
 
 
 class ParserPool:
-    """Up to *workers* parser processes, started when there is work for them. Used by one thread."""
+    """Up to *workers* parser processes, which know *languages*, started when there is work for them. Used by one thread."""
 
-    def __init__(self, workers: int, limits: Index, *, interpreter: str = sys.executable) -> None:
+    def __init__(
+        self, workers: int, limits: Index, *, languages: Languages = BUILT_IN, interpreter: str = sys.executable
+    ) -> None:
         missing = sorted({module for module, _ in WHEELS.values() if find_spec(module) is None})
         if missing:
             raise HostUnfit(f"Grammars are not installed: {', '.join(missing)}.", remedy="Install Skellig again.")
         self._limits = limits
-        self._idle = [_Child(limits, interpreter) for _ in range(workers)]
+        self._idle = [_Child(limits, languages, interpreter) for _ in range(workers)]
         self._all = tuple(self._idle)
 
     def map(self, tasks: Iterable[BlobTask]) -> Iterator[tuple[BlobId, Packed]]:
@@ -136,8 +139,9 @@ def _readable(busy: "dict[int, _Child]") -> "list[_Child]":
 class _Child:
     """One process, the batch that it is at and the one that waits for it."""
 
-    def __init__(self, limits: Index, interpreter: str) -> None:
+    def __init__(self, limits: Index, languages: Languages, interpreter: str) -> None:
         self._limits = limits
+        self._languages = languages
         self._interpreter = interpreter
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
@@ -208,6 +212,10 @@ class _Child:
         self.output = process.stdout.fileno() if process.stdout else -1
         for pipe in filter(None, (process.stdin, process.stdout)):
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # it died: the wait sees that
+                process.stdin.write(encode_languages(self._languages))
+                process.stdin.flush()
         self._await_ready()
         return process
 

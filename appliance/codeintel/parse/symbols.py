@@ -2,17 +2,19 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, cast
 
 import msgspec
 from tree_sitter import Node
 
 from appliance.codeintel.facts import Symbol, SymbolKind
+from appliance.codeintel.parse.added_grammar import Told
 from appliance.codeintel.parse.docs import comment_of, comment_rows, docstring
 from appliance.codeintel.parse.grammars import Captures
-from appliance.codeintel.parse.names import Name, name_of, type_name
+from appliance.codeintel.parse.names import Name, name_of, split_name, type_name
 from appliance.codeintel.parse.text import SourceText
 
 _CLASS_LIKE: Final = frozenset({"class", "interface", "struct", "enum", "trait", "impl"})
@@ -33,6 +35,8 @@ _PARAMETERS: Final = frozenset(
 )  # of a head, that are members too
 _HEADED: Final = frozenset({"java", "csharp", "kotlin"})  # only there, because to find what a node stands in is slow
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
+_COMMENT_MARKS: Final = " \t;%"  # of languages whose comments nobody here knows, beside those of `docs`
+_NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -59,12 +63,13 @@ class Found:
 
 
 class SymbolFinder:
-    """Finds the definitions of one file."""
+    """Finds the definitions of one file. *told* is what a plugin's query told of them, by the ids of their nodes."""
 
-    def __init__(self, language: str, text: SourceText, *, header: bool) -> None:
+    def __init__(self, language: str, text: SourceText, *, header: bool, told: Mapping[int, Told] = _NOTHING_TOLD) -> None:
         self._language = language
         self._text = text
         self._header = header
+        self._told = told
         self._symbols: list[Symbol] = []
         self._owners: dict[int, str] = {}  # of symbols that do not stand in the type that they belong to: its qualified name
         self._scopes: list[Scope] = []
@@ -95,7 +100,7 @@ class SymbolFinder:
         around = self._stack[-1] if self._stack else None
         if kind == "prototype" and not (self._header and (around is None or around.kind not in _CODE)):
             return
-        name = name_of(self._language, node, self._text) if node.child_count else Name(self._text.cut(start, end))
+        name = self._name(node, start, end)
         if name is None or (kind == "export" and name.name == "default"):
             return
         kind = self._kind(node, kind, name, around)
@@ -104,7 +109,7 @@ class SymbolFinder:
         owner = self._qualified(name.prefix) if name.prefix else ""
         qualname = self._numbered(f"{owner}.{name.name}" if owner else self._qualified(name.name, kind))
         row = self._row(outer)
-        above, below = comment_rows(self._text.lines, row, language=self._language)
+        above, doc = self._doc(node, row)
         symbol = len(self._symbols)
         self._symbols.append(
             Symbol(
@@ -114,7 +119,7 @@ class SymbolFinder:
                 row + 1,
                 max(self._last_line(end), row + 1),
                 self._signature(node, start, end, kind),
-                comment_of(self._text.lines, above, below) if above < below else "",
+                doc,
                 around.symbol if around else -1,
             )
         )
@@ -122,6 +127,27 @@ class SymbolFinder:
             self._owners[symbol] = owner
         if kind in _SCOPES:
             self._enter(outer, end, rows=(above, row), symbol=symbol, qualname=qualname, kind=kind)
+
+    def _name(self, node: Node, start: int, end: int) -> Name | None:
+        told = self._told.get(node.id) if self._told else None
+        if told is not None and told.name is not None:
+            return split_name(told.name, self._text)
+        return name_of(self._language, node, self._text) if node.child_count else Name(self._text.cut(start, end))
+
+    def _doc(self, node: Node, row: int) -> tuple[int, str]:
+        """Return the first row of the comment right above *row*, or that, and what the comment says."""
+        lines = self._text.lines
+        told = self._told.get(node.id) if self._told else None
+        if told is None or not told.docs:
+            above, below = comment_rows(lines, row, language=self._language)
+            return above, comment_of(lines, above, below) if above < below else ""
+        first = row
+        for doc in reversed(told.docs):
+            if self._last_line(doc.end_byte) != first:
+                break
+            first = self._row(doc.start_byte)
+        comment = [line.lstrip(_COMMENT_MARKS) for line in lines[first:row]]
+        return first, comment_of(comment, 0, row - first) if comment else ""
 
     def _enter(self, start: int, end: int, *, rows: tuple[int, int], symbol: int, qualname: str, kind: str) -> None:
         above, row = rows
@@ -174,7 +200,7 @@ class SymbolFinder:
             return _one_line(text.cut(start, min(start + _LOOKED_AT, text.offsets[row + 1])))
         body = _body(node)
         head = text.cut(start, min(body.start_byte if body else end, start + _LOOKED_AT))
-        if self._language in _BY_LINE:
+        if self._language in _BY_LINE or (self._told and not body):
             head = head.partition("\n")[0]
         return _one_line(head if body else head.partition("{")[0])
 

@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from appliance.codeintel.parse.added import BUILT_IN, Languages
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.source.base import Entry, FileFlags, LeftOut, Reason
 from appliance.codeintel.source.globs import Glob
@@ -88,9 +89,12 @@ def most_bytes(limits: Index) -> int:
     return max(limits.max_file_bytes, limits.max_large_bytes if limits.include_large else 0)
 
 
-def hint_of(path: str, *, limits: Index) -> str:
-    """Return the language that *path* alone suggests, marked where a file of any size is wanted: it is judged otherwise."""
-    return language_of(path, b"") + (_WANTED if is_wanted(path, limits=limits) else "")
+def hint_of(path: str, *, limits: Index, languages: Languages = BUILT_IN) -> str:
+    """Return the language that *path* alone suggests, one that was added with what defines it.
+
+    It is marked where a file of any size is wanted: that is judged otherwise.
+    """
+    return language_of(path, added=languages.hints) + (_WANTED if is_wanted(path, limits=limits) else "")
 
 
 @lru_cache(maxsize=8)

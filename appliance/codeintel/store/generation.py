@@ -68,6 +68,7 @@ class GenerationInfo(msgspec.Struct, frozen=True, kw_only=True):
     vectors_failed: int = 0
     patches: int = 0  # laid, one over the other, over a generation that was built whole
     worn: int = 0  # chunks that they added, or left dead
+    added_languages: str = ""  # beside those that are built in, by `parse.added.Languages.fingerprint`
 
     @property
     def completeness(self) -> float:

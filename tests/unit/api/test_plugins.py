@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def services(tmp_path: Path, folder: Path) -> Iterator[Services]:
-    extra = {"SKELLIG_PLUGINS__FOLDER": str(folder), "SKELLIG_PLUGINS__ENABLED": "glossary,broken"}
+    extra = {"SKELLIG_PLUGINS__FOLDER": str(folder), "SKELLIG_PLUGINS__ENABLED": "glossary,glossary-files,broken"}
     with closing(make_services(tmp_path / "data", extra=extra)) as services:
         yield services
 
@@ -40,13 +40,14 @@ def client(services: Services) -> Iterator[Client]:
 
 
 def test_every_plugin_is_listed_with_its_state_what_it_added_and_why_it_failed(client: Client) -> None:
-    broken, glossary, idle = client.get("/api/v1/plugins").json()
+    broken, glossary, files, idle = client.get("/api/v1/plugins").json()
     assert (broken["name"], broken["state"]) == ("broken", "failed")
     assert "no licence" in broken["reason"]
     assert (glossary["name"], glossary["state"], glossary["version"]) == ("glossary", "loaded", "1.2.0")
     assert (glossary["tools"], glossary["agents"], glossary["workflows"], glossary["safety_rules"]) == (
         ["glossary"], ["lexicographer"], ["explain-word"], ["no-lock-files"],
     )  # fmt: skip
+    assert (files["name"], files["state"], files["languages"]) == ("glossary-files", "loaded", ["glossary"])
     assert (idle["name"], idle["state"], idle["reason"]) == ("idle", "off", "")
 
 
@@ -55,7 +56,7 @@ def test_no_door_makes_changes_or_enables_one(client: Client, path: str) -> None
     """That is the administrator's of the machine, who writes its configuration."""
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         assert client.request(method, path, json={"name": "idle", "enabled": True}).status_code in {404, 405}
-    assert [each["state"] for each in client.get("/api/v1/plugins").json()] == ["failed", "loaded", "off"]
+    assert [each["state"] for each in client.get("/api/v1/plugins").json()] == ["failed", "loaded", "loaded", "off"]
 
 
 def test_one_that_fails_is_shown_and_stops_nothing(client: Client, services: Services) -> None:

@@ -6,10 +6,11 @@ from tests.unit.cli.conftest import Line
 GLOSSARY = {
     "name": "glossary", "state": "loaded", "reason": "", "remedy": "", "version": "1.2.0", "description": "Words.",
     "tools": ["glossary"], "agents": ["lexicographer"], "workflows": [], "safety_rules": ["no-lock-files"],
+    "languages": ["words"],
 }  # fmt: skip
 BROKEN = GLOSSARY | {
     "name": "broken", "state": "failed", "reason": "It raised RuntimeError.", "remedy": "Ask who wrote it.", "version": "",
-    "tools": [], "agents": [], "safety_rules": [],
+    "tools": [], "agents": [], "safety_rules": [], "languages": [],
 }  # fmt: skip
 
 
@@ -17,7 +18,7 @@ def test_plugins_are_listed_with_what_they_add_and_why_one_failed(appliance: Scr
     appliance.replies["GET /api/v1/plugins"] = Reply([BROKEN, GLOSSARY])
     ran = line("plugin", "list")
     assert ran.status == 0
-    assert "glossary  1.2.0    loaded  tool glossary; agent lexicographer; rule no-lock-files" in ran.out
+    assert "glossary  1.2.0    loaded  tool glossary; agent lexicographer; rule no-lock-files; language words" in ran.out
     assert "broken: It raised RuntimeError. Ask who wrote it." in ran.out
     assert line("plugin", "list", "--json").json() == [BROKEN, GLOSSARY]
 

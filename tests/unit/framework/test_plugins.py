@@ -44,6 +44,7 @@ def test_the_example_adds_one_of_each(tmp_path: Path) -> None:
             workflows=("explain-word",),
             safety_rules=("no-lock-files",),
         ),
+        PluginStatus("glossary-files", "off", distribution="skellig-glossary", version="1.2.0"),
     )
     assert [tool.spec.name for tool in found.tools] == ["glossary"]
     assert found.rules[0].judge("edit_file", {"path": "uv.lock"}).action == "block"
@@ -93,10 +94,24 @@ FAILURES = {
         "names the tool telnet",
     ),
     "has a rule that is none": (REGISTERS.format(body="context.register_safety_rule(1)"), "A rule is an object"),
-    "has a language": (
-        REGISTERS.format(body="context.register_language(LanguageDefinition('zig', ('zig',), 'tree_sitter_zig'))"),
-        "language zig cannot be added",
-    ),
+    **{
+        f"has a language {what}": (REGISTERS.format(body=f"context.register_language({definition})"), said)
+        for what, definition, said in (
+            ("that is none", "'zig'", "A language is a LanguageDefinition"),
+            ("that is built in", "LanguageDefinition('lua', ('moon',), 'x')", "There is a language lua already"),
+            ("that is text", "LanguageDefinition('text', ('moon',), 'tree_sitter_lua')", "There is a language text already"),
+            ("by a short name", "LanguageDefinition('py', ('moon',), 'tree_sitter_lua')", "There is a language py already"),
+            ("with a bad name", "LanguageDefinition('C 4', ('moon',), 'tree_sitter_lua')", "'C 4' is no name of a language"),
+            ("with no ending", "LanguageDefinition('moon', (), 'tree_sitter_lua')", "needs a tuple of 1 to 32 endings"),
+            ("with a string of them", "LanguageDefinition('moon', 'moon', 'tree_sitter_lua')", "needs a tuple of 1 to 32"),
+            ("with a long ending", "LanguageDefinition('moon', ('a.b',), 'tree_sitter_lua')", "'a.b', which is no ending"),
+            ("with Python's ending", "LanguageDefinition('moon', ('.PY',), 'x')", "end in .py have a language already"),
+            ("with C's ending", "LanguageDefinition('moon', ('def',), 'x')", "end in .def have a language already"),
+            ("with no module", "LanguageDefinition('moon', ('moon',), '../x.so')", "is no module: '../x.so'"),
+            ("with no query", "LanguageDefinition('moon', ('moon',), 'x', None)", "is no text of ASCII"),
+            ("with a long query", "LanguageDefinition('moon', ('moon',), 'x', ' ' * 20_001)", "has 20,001 characters"),
+        )
+    },
 }  # fmt: skip
 
 
@@ -109,6 +124,69 @@ def test_a_plugin_that_fails_is_shown_with_why_and_adds_nothing(tmp_path: Path, 
     assert (bad.state, said in bad.reason) == ("failed", True), bad
     assert status(found, "glossary").state == "loaded"
     assert [tool.spec.name for tool in found.tools] == ["glossary"]
+
+
+GRAMMARS = {
+    "not installed": ("tree_sitter_moon", "", "cannot be imported: No module named 'tree_sitter_moon'"),
+    "no grammar": ("json", "", "the module json, has no function `language`"),
+    "of an ABI that is too old": ("grammar:old", "", "is of the ABI version 7"),
+    "no tree-sitter": ("grammar:nothing", "", "gives is no grammar: an integer is required"),
+    "raising": ("grammar:raising", "", "raised RuntimeError: no licence"),
+    "crashing": ("os:abort", "", "ends the process that tries it: SIGABRT"),
+    "leaving": ("grammar:leaving", "", "ends the process that tries it: exit status 0"),
+    "with a query for other nodes": ("tree_sitter_lua", "(moon) @definition.class", "does not compile: Invalid node type"),
+    "with a query that is none": ("tree_sitter_lua", "(((", "does not compile: Unexpected EOF"),
+    "with no definition": ("tree_sitter_lua", "(chunk) @name", "captures none"),
+    "with an unknown kind": ("tree_sitter_lua", "(chunk) @definition.moon", "'moon', which is no kind of symbol"),
+}
+GRAMMAR = """
+import ctypes, sys
+def old():
+    global kept
+    kept = (ctypes.c_uint32 * 64)(7)
+    return ctypes.addressof(kept)
+def nothing():
+    return None
+def raising():
+    raise RuntimeError("no licence")
+def leaving():
+    print("\\x80")
+    sys.exit(0)
+"""
+
+
+def moon(grammar: str, query: str) -> str:
+    return REGISTERS.format(
+        body=f"context.register_tool(Tool()); context.register_language("
+        f"LanguageDefinition('moon', ('moon',), {grammar!r}, {query!r}))"
+    )
+
+
+def test_a_grammar_that_fails_its_trial_fails_its_plugin_and_nothing_else(tmp_path: Path) -> None:
+    """It is native code: what it does to the process that loads it must not be done to the appliance."""
+    (tmp_path / "grammar.py").write_text(GRAMMAR)
+    for number, (grammar, query, _) in enumerate(GRAMMARS.values()):
+        install(tmp_path, f"bad{number}", moon(grammar, query))
+    install_example(tmp_path)
+    names = [f"bad{number}" for number in range(len(GRAMMARS))]
+    found = load(tmp_path, *names, "glossary-files")
+    reasons = [status(found, name).reason for name in names]
+    assert [said for said, (_, _, wanted) in zip(reasons, GRAMMARS.values(), strict=True) if wanted not in said] == []
+    assert all(status(found, name).remedy for name in names)
+    assert status(found, "glossary-files").languages == ("glossary",)
+    assert ([each.name for each in found.languages], found.tools) == (["glossary"], ())
+    assert all(each.build for each in found.languages)
+    assert "grammar" not in sys.modules
+
+
+def test_a_language_or_an_ending_that_an_earlier_plugin_added_is_refused(tmp_path: Path) -> None:
+    install_example(tmp_path)
+    for name, language, ending in (("name", "glossary", "words"), ("ending", "words", "glossary")):
+        body = f"context.register_language(LanguageDefinition({language!r}, ({ending!r},), 'tree_sitter_lua'))"
+        install(tmp_path, name, REGISTERS.format(body=body))
+    found = load(tmp_path, "glossary-files", "name", "ending")
+    assert "There is a language glossary already" in status(found, "name").reason
+    assert "end in .glossary have a language already" in status(found, "ending").reason
 
 
 def test_what_a_plugin_added_before_it_failed_is_not_kept(tmp_path: Path) -> None:
@@ -185,7 +263,7 @@ def test_a_name_that_an_earlier_plugin_took_is_refused(tmp_path: Path) -> None:
 def test_a_plugin_may_go_on_without_what_was_refused(tmp_path: Path) -> None:
     body = """
         try:
-            context.register_language(LanguageDefinition('zig', ('zig',), 'tree_sitter_zig'))
+            context.register_language(LanguageDefinition('lua', ('moon',), 'tree_sitter_lua'))
         except Exception:
             context.register_tool(Tool())
 """
