@@ -132,6 +132,18 @@ class Sandbox(Section):
         return _listed(value)
 
 
+class Missions(Section):
+    """What one mission may use, and how long its record is kept."""
+
+    max_seconds: float = Field(1_800.0, gt=0, le=1_000_000, description="Seconds at work of one mission, then it pauses.")
+    max_tokens: int = Field(40_000, gt=0, le=1_000_000, description="Tokens of its prompts and completions.")
+    max_tool_calls: int = Field(60, gt=0, le=1_000_000, description="Its calls of tools.")
+    max_model_calls: int = Field(24, gt=0, le=1_000_000, description="Its completions.")
+    keep_days: float | None = Field(
+        None, gt=0, description="Days after its end at which a mission and its record are deleted; default: never."
+    )
+
+
 class Declared(Section):
     """A repository that is kept because the settings say so: a table `[[repositories]]`."""
 
@@ -188,6 +200,7 @@ class Settings(BaseSettings):
     log: Log = Log()
     plugins: Plugins = Plugins()
     sandbox: Sandbox = Sandbox()
+    missions: Missions = Missions()
 
     @classmethod
     def settings_customise_sources(

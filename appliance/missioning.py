@@ -12,7 +12,7 @@ from appliance.ids import MissionId
 from appliance.jobs.queue import Job, JobQueue
 from appliance.orchestrator.approvals import Approval, Approvals, Decision
 from appliance.orchestrator.missions.desk import Desk
-from appliance.orchestrator.missions.model import Mission, MissionState, Replay
+from appliance.orchestrator.missions.model import Mission, MissionLimits, MissionState, Replay
 from appliance.orchestrator.missions.runner import Runner
 
 JOB: Final = "mission"
@@ -43,9 +43,9 @@ class Missions:
                 self._runner = self._make_runner()
             return self._runner
 
-    def start(self, goal: str, *, scope: Scope, asked_by: str) -> Mission:
+    def start(self, goal: str, *, scope: Scope, asked_by: str, limits: MissionLimits | None = None) -> Mission:
         """Put a mission on record, have it worked on and return it; raise what `Desk.create` raises."""
-        mission = self.desk.create(goal, scope=scope, asked_by=asked_by)
+        mission = self.desk.create(goal, scope=scope, asked_by=asked_by, limits=limits)
         self._jobs.enqueue(JOB, key=mission.id)
         return mission
 

@@ -30,6 +30,7 @@ from appliance.codeintel.source.opening import is_fetched
 from appliance.codeintel.store.generations import Generations
 from appliance.codeintel.wanted import WantedList
 from appliance.config import Loaded, Settings
+from appliance.config import Missions as MissionSettings
 from appliance.errors import ApplianceError, Conflict, EngineUnavailable, NotFound
 from appliance.framework.desk import AgentDesk
 from appliance.framework.place import CodeIndex, Opened, assembled, load_plugins
@@ -49,6 +50,7 @@ from appliance.ops.programs import RunFiles
 from appliance.ops.supervisor import Supervised, Supervisor
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.build import Parts, desk_of, runner_of
+from appliance.orchestrator.missions.model import MissionLimits
 from appliance.orchestrator.runners.probe import probe
 from appliance.orchestrator.services.provider import EngineModels
 from appliance.tables import MIGRATIONS
@@ -218,7 +220,7 @@ def build(loaded: Loaded) -> Services:
         engines=engines,
         chat=chat,
         turns=engines.turns,
-        missions=missions_of(parts, jobs=jobs, plugins=plugins),
+        missions=missions_of(parts, jobs=jobs, bounds=settings.missions, plugins=plugins),
         plugins=plugins.statuses,
         languages=Languages.of(plugins.languages),
         agents=AgentDesk(lambda: assembled(opened)),
@@ -246,11 +248,26 @@ def _with_project(registry: Registry) -> Registry:
     return registry
 
 
-def missions_of(parts: Parts, *, jobs: JobQueue, plugins: PluginSet | None = None) -> Missions:
-    """Return the missions of an appliance with these *parts*; what *plugins* added is theirs too."""
-    added = plugins or PluginSet()
+def missions_of(
+    parts: Parts, *, jobs: JobQueue, bounds: MissionSettings | None = None, plugins: PluginSet | None = None
+) -> Missions:
+    """Return the missions of an appliance with these *parts*, within *bounds*; what *plugins* added is theirs too."""
+    added, most = plugins or PluginSet(), bounds or MissionSettings()
+    ceilings = MissionLimits(
+        seconds=most.max_seconds,
+        tokens=most.max_tokens,
+        tool_calls=most.max_tool_calls,
+        model_calls=most.max_model_calls,
+    )
     return Missions(
-        desk_of(parts.connect, registry=parts.registry, chat=parts.chat, clock=parts.clock),
+        desk_of(
+            parts.connect,
+            registry=parts.registry,
+            chat=parts.chat,
+            clock=parts.clock,
+            ceilings=ceilings,
+            keep_days=most.keep_days,
+        ),
         approvals=Approvals(parts.connect(), clock=parts.clock),
         jobs=jobs,
         make_runner=lambda: runner_of(parts, tools=added.tools, rules=added.rules),

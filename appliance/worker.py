@@ -187,10 +187,11 @@ class _Minded:
 
 
 def _take_up(services: Services, stop: threading.Event) -> None:
-    """Have missions worked on that nobody works on, until *stop* is set."""
+    """Have missions worked on that nobody works on, and old ones forgotten, until *stop* is set."""
     while True:
         try:
             services.missions.take_up()
+            services.missions.desk.tidy()
         except Exception:  # noqa: BLE001 - the outermost loop of a thread: the next look may go better
             _log.exception("worker.look_failed")
         if stop.wait(_MISSIONS_S):

@@ -8,7 +8,7 @@ from appliance.api.found import LinesOut, Numbered, PlaceOut, lines_of, place_of
 from appliance.api.schemas import FreshnessOut, Input, Name, Output
 from appliance.base.paths import shown
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
-from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Sentence, Struck
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Gate, Origin, Sentence, Struck
 from appliance.services import DEFAULT_PROJECT
 from appliance.web.demand import LONGEST_WAIT_S
 
@@ -51,15 +51,16 @@ class CitationOut(PlaceOut, Numbered):
 
 
 class SentenceOut(Output):
-    """One sentence of the model's reading, linked by us to citations."""
+    """One sentence, linked by us to citations."""
 
     text: str
     cites: list[int]
+    origin: Origin = Field(description="Who tells it; the `model` reads, and nobody verified it. Empty: not kept.")
 
     @classmethod
     def of(cls, sentence: Sentence) -> "SentenceOut":
         """Return *sentence* for the wire."""
-        return cls(text=shown(sentence.text), cites=list(sentence.cites))
+        return cls(text=shown(sentence.text), cites=list(sentence.cites), origin=sentence.origin)
 
 
 class StruckOut(Output):

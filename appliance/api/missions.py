@@ -1,6 +1,7 @@
 """Missions on the wire: what is asked for, how it stands, and the entries of its record."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
@@ -35,6 +36,20 @@ class MissionIn(Input):
     branches: list[Name] = Field(
         default_factory=list, max_length=20, description="Patterns of indexed branches; none means each repo's own."
     )
+    max_seconds: float | None = Field(None, gt=0, allow_inf_nan=False, description="At work; at most what the settings let.")
+    max_tokens: int | None = Field(None, gt=0, description="Of prompts and completions.")
+    max_tool_calls: int | None = Field(None, gt=0)
+    max_model_calls: int | None = Field(None, gt=0)
+
+    def limits(self, most: MissionLimits) -> MissionLimits:
+        """Return what is asked for, and *most* where nothing is."""
+        return replace(
+            most,
+            seconds=self.max_seconds or most.seconds,
+            tokens=self.max_tokens or most.tokens,
+            tool_calls=self.max_tool_calls or most.tool_calls,
+            model_calls=self.max_model_calls or most.model_calls,
+        )
 
 
 class ResumeIn(Input):
@@ -190,6 +205,7 @@ class VerificationOut(Output):
     head: str
     broken_at: int | None
     reason: str
+    uncovered: list[str] = Field(description="What of the mission stands in no entry: an edit of that is not found.")
 
     @classmethod
     def of(cls, found: Verification) -> "VerificationOut":
@@ -201,6 +217,7 @@ class VerificationOut(Output):
             head=found.head,
             broken_at=found.broken_at,
             reason=display(found.reason),
+            uncovered=list(found.uncovered),
         )
 
 

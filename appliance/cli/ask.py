@@ -16,7 +16,8 @@ from appliance.errors import Unavailable
 _LINES = 8
 _READING = "The model's reading (where it points is checked, what it says is not):"
 _EXACT = "From the symbol table, exactly; no model was asked:"
-_FOUND = "What was found; a note above says which sentences are the model's reading (where they point is checked):"
+_FOUND = "What was found; where the model's reading points is checked, what it says is not:"
+_ORIGINS = {"graph": "from the graph", "git": "from git", "search": "from the lines", "model": "the model's reading"}
 _TOLD = "What the graph and git tell; the model wrote none of it:"
 
 
@@ -127,7 +128,8 @@ class Paper:
         self._sentences += 1
         lead = f"{self._sentences:>3}. " if self._numbered else "  "
         cites = "".join(f"[{n}]" for n in sentence.cites)
-        self._screen.print(Text.assemble(lead, sentence.text, (f" {cites}", "bold")))
+        by = _ORIGINS.get(sentence.origin, "") if self._numbered else ""
+        self._screen.print(Text.assemble(lead, sentence.text, (f" {cites}", "bold"), (by and f"  {by}", "dim")))
 
     def _struck(self, struck: Struck) -> None:
         self._waiting.stop()

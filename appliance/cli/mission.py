@@ -29,6 +29,10 @@ def command() -> None:
 @click.option("--project", default="default", show_default=True, help="The project that it is about.")
 @click.option("--branch", multiple=True, help="A pattern of indexed branches; may be repeated. Without, each one's own.")
 @click.option("--wait/--no-wait", "waits", default=True, help="--no-wait: leave it to the worker, and print its id.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Seconds at work, then it pauses.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Tokens of prompts and completions.")
+@click.option("--max-calls", "max_tool_calls", type=click.IntRange(1), help="Calls of tools.")
+@click.option("--max-model-calls", type=click.IntRange(1), help="Completions.")
 @output.json_option
 @click.pass_obj
 def run(
@@ -41,13 +45,20 @@ def run(
     branch: tuple[str, ...],
     waits: bool,
     as_json: bool,
+    **limits: float | None,
 ) -> None:
     """Have GOAL worked on, and print the answer: the lines that bear on it, each checked, and the model's reading of them.
 
     The steps are told on standard error as they happen. Ctrl-C cancels the mission; --no-wait leaves it running, and
-    `skellig mission watch` takes up where it is.
+    `skellig mission watch` takes up where it is. Where a limit is reached, what was found so far is the answer.
     """
-    body = {"goal": " ".join(goal), "project": project, "repos": repo, "branches": branch}
+    body = {
+        "goal": " ".join(goal),
+        "project": project,
+        "repos": repo,
+        "branches": branch,
+        **{name: most for name, most in limits.items() if most is not None},
+    }
     with _remote(flags) as remote:
         mission = remote.post("missions", Mission, body)
         if not waits:
@@ -164,6 +175,22 @@ def verify(flags: Flags, *, mission: str, as_json: bool) -> None:
         raise DigestMismatch(f"The record of {mission} is not as it was written, from {where} on: {found.reason}")
     if not as_json:
         output.screen().print(f"The record of {mission} is whole: {found.entries:,} entries, head {found.head}")
+        if found.uncovered:
+            output.screen().print(f"No entry holds, so that it was not checked: {', '.join(found.uncovered)}")
+
+
+@command.command("rm")
+@click.argument("mission")
+@output.json_option
+@click.pass_obj
+def remove(flags: Flags, *, mission: str, as_json: bool) -> None:
+    """Delete MISSION, which must have ended, with all of its record. It cannot be brought back."""
+    with _remote(flags) as remote:
+        remote.delete(_at(mission))
+    if as_json:
+        output.print_json({"id": mission, "removed": True})
+    else:
+        click.echo(f"{mission} and its record are deleted.")
 
 
 @command.command()

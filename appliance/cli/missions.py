@@ -57,13 +57,14 @@ class Entry(msgspec.Struct):
 
 
 class Verification(msgspec.Struct):
-    """Whether a record is whole."""
+    """Whether a record is whole, and what of its mission stands in no entry."""
 
     whole: bool
     entries: int
     head: str
     broken_at: int | None
     reason: str
+    uncovered: list[str] = []
 
 
 class Replay(msgspec.Struct):

@@ -195,10 +195,11 @@ class Evidence(msgspec.Struct):
 
 
 class Sentence(msgspec.Struct):
-    """One sentence of the model's reading."""
+    """One sentence, and who tells it."""
 
     text: str
     cites: list[int]
+    origin: str = ""
 
 
 class Struck(msgspec.Struct):

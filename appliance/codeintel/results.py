@@ -8,6 +8,7 @@ from appliance.ids import BlobId, CommitId, GenerationId, ProjectId, RepoId
 AnswerKind = Literal["structure", "prose", "evidence"]
 Signal = Literal["lexical", "latent", "vector", "text"]
 Direction = Literal["callers", "callees"]
+Origin = Literal["", "graph", "git", "search", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,10 +338,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of the model's reading, linked by us to the citations in ``cites``."""
+    """One sentence, linked by us to the citations in ``cites``. ``origin``: who tells it, "" where that was not kept."""
 
     text: str
     cites: tuple[int, ...]
+    origin: Origin = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def judge(sentence: str, *, question: str, grounds: Sequence[Ground], weigh: Wei
     best = share(sentence, grounds, weigh=weigh)
     if best < LEAST_SUPPORT:
         return Struck(sentence, f"No cited lines support it: at most {best:.0%} of its words stand in one of them.")
-    return Sentence(sentence, _cites(sentence, named, grounds, weigh))
+    return Sentence(sentence, _cites(sentence, named, grounds, weigh), "model")
 
 
 def identifiers(text: str) -> list[str]:

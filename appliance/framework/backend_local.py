@@ -169,5 +169,5 @@ def _no_runner() -> Runner:
 
 
 def _answer(answer: Answer) -> AskedAnswer:
-    sentences = tuple(Sentence(each.text, tuple(each.cites)) for each in answer.sentences)
+    sentences = tuple(Sentence(each.text, tuple(each.cites), each.origin) for each in answer.sentences)
     return AskedAnswer(answer.kind, tuple(map(_lines, answer.evidence)), sentences, answer.warnings)

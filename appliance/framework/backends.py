@@ -43,10 +43,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, linked to evidence by number."""
+    """A sentence, linked to evidence by number. *origin* says who tells it: graph, git, search or model."""
 
     text: str
     cites: tuple[int, ...]
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

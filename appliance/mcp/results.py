@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from appliance.codeintel.results import AnswerKind
+from appliance.codeintel.results import AnswerKind, Origin
 
 Repo = Annotated[str, Field(description="The repository's name.")]
 Text = Annotated[str, Field(description="The lines; where they were shortened, the last one says so.")]
@@ -235,6 +235,7 @@ class Sentence(Result):
 
     text: str
     cites: list[int]
+    origin: Origin = Field(description="graph, git, search: exact; model: its reading, which nobody verified.")
 
 
 class Answer(Answered):

@@ -16,6 +16,7 @@ from appliance.errors import Cancelled
 from appliance.ids import ProjectId, RepoId
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.journal import Journal, Outcome
 from appliance.orchestrator.missions.model import Mission, MissionLimits
 from appliance.orchestrator.missions.procedure import RECIPE
@@ -61,12 +62,12 @@ class Squares:
             value = given.get("value", 0)
             total += value if isinstance(value, int) else 0
         journal.note("sentence", {"text": f"The sum is {total}.", "cites": [], "told": list(journal.instructions)})
-        ended: dict[str, Json] = {"state": "done", "reason": "", "usage": plain(journal.meter.total)}
+        ended: dict[str, Json] = {"state": "done", "reason": "", "usage": plain(journal.meter.total), **facts(mission)}
         journal.end(ended, Standing("done"))
 
     async def _begin(self, mission: Mission) -> Outcome:
         await asyncio.sleep(0)
-        return {"goal": mission.goal, "recipe": RECIPE}
+        return {"goal": mission.goal, "recipe": RECIPE, **facts(mission)}
 
     async def _do(self, number: int) -> Outcome:
         self.done.append(number)

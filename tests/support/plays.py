@@ -14,6 +14,7 @@ from appliance.missioning import Missions
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.journal import Journal, Outcome
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.procedure import RECIPE
@@ -67,7 +68,7 @@ class Play:
             journal.note("answer", {"answer": plain(answer(40 if mission.goal == MANY else 1))})
         state = "failed" if mission.goal == FAILS else "done"
         reason = "The engine is away." if mission.goal == FAILS else ""
-        ended: dict[str, Json] = {"state": state, "reason": reason, "usage": plain(journal.meter.total)}
+        ended: dict[str, Json] = {"state": state, "reason": reason, "usage": plain(journal.meter.total), **facts(mission)}
         journal.end(ended, Standing("failed" if mission.goal == FAILS else "done", reason))
 
     async def _found(self) -> Outcome:
@@ -82,7 +83,8 @@ class Play:
 
 async def _begun(mission: Mission) -> Outcome:
     await asyncio.sleep(0)
-    return {"goal": mission.goal, "repos": list(mission.repo_names), "model": mission.model, "recipe": RECIPE}
+    told: dict[str, Json] = {"goal": mission.goal, "repos": list(mission.repo_names), "model": mission.model}
+    return {**told, "recipe": RECIPE, **facts(mission)}
 
 
 async def _said() -> Outcome:
@@ -139,7 +141,7 @@ def answer(places: int = 1) -> Answer:
         GOAL,
         "prose",
         tuple(Citation(n, span, "Cart.total", "method", text) for n in range(1, places + 1)),
-        sentences=(Sentence("`Cart.total` adds up the lines.", (places,)),),
+        sentences=(Sentence("`Cart.total` adds up the lines.", (places,), "model"),),
         struck=(Struck(f"It calls frobnicate. {MARKUP}", "frobnicate is nowhere in the evidence"),),
         model="scripted",
         timings={"total_ms": 900.0},

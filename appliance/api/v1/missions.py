@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated
 
-from litestar import Controller, Response, get, post
+from litestar import Controller, Response, delete, get, post
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from litestar.response import Stream
@@ -42,7 +42,8 @@ class MissionController(Controller):
         """Put a mission on record and have it worked on; ``Location`` is where it stands."""
         scope = await scope_of(services, project=data.project, repos=data.repos, branches=data.branches)
         by = caller_of(request)
-        mission = await asyncio.to_thread(services.missions.start, data.goal, scope=scope, asked_by=by)
+        limits = data.limits(services.missions.desk.ceilings)
+        mission = await asyncio.to_thread(services.missions.start, data.goal, scope=scope, asked_by=by, limits=limits)
         return Response(MissionOut.of(mission), headers={"location": f"/api/v1/missions/{mission.id}"})
 
     @get("/", summary="The newest missions", responses=documented(errors.NotFound), sync_to_thread=True)
@@ -113,6 +114,16 @@ class MissionController(Controller):
     def cancel(self, mission: Which, services: Wired, request: Asked) -> MissionOut:
         """Stop the mission, at whatever it is: what it has done stays on record."""
         return MissionOut.of(services.missions.cancel(MissionId(mission), by=caller_of(request)))
+
+    @delete(
+        "/{mission:str}",
+        summary="Delete a mission and its record",
+        responses=documented(errors.NotFound, errors.Conflict),
+        sync_to_thread=True,
+    )
+    def remove(self, mission: Which, services: Wired, request: Asked) -> None:
+        """Delete the mission, which must have ended, with all of its record. Who did it is written to the audit log."""
+        services.missions.desk.remove(MissionId(mission), by=caller_of(request))
 
     @post(
         "/{mission:str}/resume",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from appliance.base.paths import display
 from appliance.codeintel.citations import Place
 from appliance.codeintel.questions import StructureQuery
-from appliance.codeintel.results import Sentence
+from appliance.codeintel.results import Origin, Sentence
 from appliance.codeintel.source.base import FileFlags
 from appliance.codeintel.store.generation import Generation
 from appliance.codeintel.store.symbols import SymbolRow
@@ -43,7 +43,8 @@ class Code:
 class Draft:
     """Facts, in the order in which they will be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: Origin = "graph") -> None:
+        self._origin = origin
         self.sentences: list[Sentence] = []
         self.places: list[Place] = []
         self.warnings: list[str] = []
@@ -55,7 +56,7 @@ class Draft:
             if place not in self.places:
                 self.places.append(place)
             numbers.append(self.places.index(place) + 1)
-        self.sentences.append(Sentence(text, tuple(numbers)))
+        self.sentences.append(Sentence(text, tuple(numbers), self._origin))
 
     def cut(self, listed: int, total: int, *, what: str) -> None:
         """Say that of *total* only *listed* are given, where that is so."""

@@ -41,7 +41,7 @@ _HEAD_LINES = 12  # of a file on the card
 
 def answer(query: StructureQuery, *, code: Sequence[Code], texts: Texts | None = None) -> StructureAnswer | None:
     """Return what the symbol tables say to *query*, or None when they know no such name: then it is no such question."""
-    draft = Draft()
+    draft = Draft("git" if query.intent == "history" else "graph")
     if query.intent == "history":
         if texts is not None:
             say_history(query, code, draft, texts)

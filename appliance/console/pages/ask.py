@@ -10,7 +10,7 @@ from litestar.params import QueryParameter, URLEncodedBody
 
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.query.querylang import LONGEST_QUESTION
-from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate
+from appliance.codeintel.results import Answer, AnswerKind, Citation, Freshness, Gate, Origin
 from appliance.console.choices import LONGEST, Choices, choices, scope_of
 from appliance.console.code import Excerpt, Place
 from appliance.console.pages.lines import card_lines
@@ -54,9 +54,18 @@ OF_MISSIONS: Final[Mapping[AnswerKind, Words]] = {
     "structure": Words("From the graph and git", "The model wrote none of it.", "Nothing was found."),
     "prose": Words(
         "What was found",
-        "A note says which sentences are the model's reading: where they point is verified, what they say is not.",
+        "Where the model's reading points is verified, what it says is not.",
         "Nothing that the model wrote could be kept.",
     ),
+}
+
+
+ORIGINS: Final[Mapping[Origin, str]] = {
+    "": "",
+    "graph": "from the graph",
+    "git": "from git",
+    "search": "from the lines",
+    "model": "the model's reading",
 }
 
 
@@ -70,10 +79,11 @@ class Cite:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence; names stand in backquotes."""
+    """One sentence; names stand in backquotes. ``origin``: who tells it, where an answer mixes them."""
 
     text: str
     cites: tuple[Cite, ...]
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +206,12 @@ def answer_view(answer: Answer, services: Services, *, of_mission: bool = False)
         count=_count(answer),
         made=_made(answer),
         sentences=tuple(
-            Said(said.text, tuple(Cite(n, links.get(n, f"#e{n}")) for n in said.cites)) for said in answer.sentences
+            Said(
+                said.text,
+                tuple(Cite(n, links.get(n, f"#e{n}")) for n in said.cites),
+                ORIGINS[said.origin] if of_mission else "",
+            )
+            for said in answer.sentences
         ),
         struck=tuple(StruckClaim(claim.text, claim.reason) for claim in answer.struck),
         evidence=cards,

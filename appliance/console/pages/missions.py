@@ -104,6 +104,13 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Whether a person ticked that it is to be deleted."""
+
+    confirm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A yes or a no."""
 
@@ -199,6 +206,7 @@ def verify(mission: Which, services: Wired, pages: Pages) -> Response[str]:
     found = services.missions.desk.verify(MissionId(mission))
     if found.whole:
         said = f"The record is whole: {found.entries:,} entries, each as it was written."
+        said += f" No entry holds, so that it was not checked: {', '.join(found.uncovered)}." if found.uncovered else ""
     else:
         said = f"The record is not as it was written, from entry {found.broken_at} on: {found.reason}"
     return _one(mission, services, pages, outcome=Outcome("good" if found.whole else "bad", said))
@@ -216,6 +224,21 @@ async def replay(mission: Which, services: Wired, pages: Pages) -> Response[str]
     return await asyncio.to_thread(_one, mission, services, pages, outcome=outcome)
 
 
+@post("/missions/{mission:str}/remove", sync_to_thread=True)
+def remove(
+    mission: Which, data: URLEncodedBody[Confirmation], request: Asked, services: Wired, pages: Pages
+) -> Response[str] | Redirect:
+    """Delete the mission and its record, if that was ticked and it has ended."""
+    if data.confirm != "yes":
+        fault = Fault("Nothing was deleted.", "Tick the box to delete it.", InvalidInput.code)
+        return _one(mission, services, pages, fault=fault)
+    try:
+        services.missions.desk.remove(MissionId(mission), by=caller_of(request))
+    except Conflict as exc:
+        return _one(mission, services, pages, fault=Fault.told(exc, request=request))
+    return Redirect("/missions", status_code=303)
+
+
 @post("/approvals/{approval:str}", sync_to_thread=True)
 def decide(approval: Which, data: URLEncodedBody[Verdict], request: Asked, services: Wired) -> Redirect:
     """Say yes or no, and go back to the mission that asked, or to all that waits."""
@@ -226,7 +249,7 @@ def decide(approval: Which, data: URLEncodedBody[Verdict], request: Asked, servi
     return _back(decided.run) if is_mission(decided.run) else Redirect("/status", status_code=303)
 
 
-ROUTES: Final = (show_all, start, show_one, cancel, resume, verify, replay, decide)
+ROUTES: Final = (show_all, start, show_one, cancel, resume, verify, replay, remove, decide)
 
 
 def _back(mission: str) -> Redirect:
@@ -259,7 +282,8 @@ def _one(
 ) -> Response[str]:
     mission = services.missions.desk.get(MissionId(which))
     row = mission_row(mission)
-    answered = mission.answer is not None and before is None
+    still = row.ended or row.paused  # one that goes on after a pause has steps to show, and an answer of before
+    answered = still and mission.answer is not None and before is None
     end = mission.entries if before is None else min(mission.entries, before - 1)
     after = end if answered else max(0, end - _STEPS)
     view = MissionView(

@@ -52,7 +52,10 @@ async def _reply(answer: Answer, asked: Ask) -> Reply:
     def made(some: Sequence[Citation]) -> results.Answer:
         return results.Answer(
             kind=answer.kind,
-            sentences=[results.Sentence(text=shown(each.text), cites=list(each.cites)) for each in answer.sentences],
+            sentences=[
+                results.Sentence(text=shown(each.text), cites=list(each.cites), origin=each.origin)
+                for each in answer.sentences
+            ],
             no_prose=shown(gate.reason) if gate is not None and not gate.passed else "",
             evidence=[found.evidence(each, most=most) for each in some],
             truncated=cut or len(some) < len(answer.evidence),

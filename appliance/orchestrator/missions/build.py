@@ -19,7 +19,7 @@ from appliance.orchestrator.coordinators.tasks import TaskAnalyzer
 from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.hands import Equipment, Trial, WorkingHands
 from appliance.orchestrator.missions.instruments import Index, instruments
-from appliance.orchestrator.missions.model import Mission
+from appliance.orchestrator.missions.model import Mission, MissionLimits
 from appliance.orchestrator.missions.runner import Runner
 from appliance.orchestrator.missions.working import MissionCode
 from appliance.orchestrator.runners.probe import probe_reading
@@ -55,7 +55,15 @@ class Parts:
         return GraphReader(self.generations, self.searcher, self.clock)
 
 
-def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clock: Clock) -> Desk:
+def desk_of(
+    connect: Connect,
+    *,
+    registry: Registry,
+    chat: ChatModel | None,
+    clock: Clock,
+    ceilings: MissionLimits | None = None,
+    keep_days: float | None = None,
+) -> Desk:
     """Return the desk of missions. It works on none, loads no engine, and replays what stands on record."""
     return Desk(
         connect(),
@@ -63,6 +71,8 @@ def desk_of(connect: Connect, *, registry: Registry, chat: ChatModel | None, clo
         model=lambda: "" if chat is None else chat.model,
         procedure=MissionCode(),
         clock=clock,
+        ceilings=ceilings,
+        keep_days=keep_days,
     )
 
 

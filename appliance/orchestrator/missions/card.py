@@ -38,24 +38,24 @@ class Card:
             numbers = [self.place(finding.evidence[at]) for at in said.rests_on if at < len(finding.evidence)]
             held = tuple(number for number in numbers if number is not None)
             if held or not said.rests_on:
-                linked.append(Sentence(said.text, held))
+                linked.append(Sentence(said.text, held, finding.origin))
             else:
                 self.left_out += 1
         return linked
 
 
-def composed(findings: Sequence[Finding]) -> tuple[Card, list[tuple[str, Sentence]]]:
-    """Return the card of *findings* and the sentences on it, each with the junior whose it is.
+def composed(findings: Sequence[Finding]) -> tuple[Card, list[Sentence]]:
+    """Return the card of *findings* and the sentences on it.
 
     What was asked comes before what stands beside it, each in the order of the goal's parts.
     """
     card = Card()
     ordered = sorted(findings, key=lambda finding: (not finding.asked, finding.part))
-    lines: list[tuple[str, Sentence]] = []
+    lines: list[Sentence] = []
     for finding in ordered:
         for sentence in card.sentences(finding):
-            if all(sentence.text != other.text for _, other in lines):
-                lines.append((finding.junior, sentence))
+            if all(sentence.text != other.text for other in lines):
+                lines.append(sentence)
         for evidence in finding.evidence if not finding.said else ():
             card.place(evidence)
     return card, lines

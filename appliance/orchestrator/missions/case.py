@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from appliance.codeintel.results import Freshness
+from appliance.codeintel.results import Freshness, Origin
 from appliance.contracts.chat import ChatRequest
 from appliance.contracts.tools import Evidence, Json
 from appliance.errors import ApplianceError, ApprovalRequired, DeadlineExceeded, EngineUnavailable, PromptTooLong
@@ -104,6 +104,7 @@ class Finding:
     question: str = ""
     read: tuple[int, ...] = ()
     overlap: float = 0.0
+    origin: Origin = "search"
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import Final, Protocol
 
@@ -30,6 +31,7 @@ from appliance.orchestrator.missions.verifying import verified
 MOST_GOAL: Final = 4_000  # characters
 MOST_OPEN: Final = 200  # missions that have not ended
 _MOST_LISTED: Final = 500
+_DAY_S: Final = 86_400.0
 _REMEDY: Final = "Say in a sentence or two what is to be found out."
 
 
@@ -41,7 +43,11 @@ class Known(Protocol):
 
 
 class Desk:
-    """Satisfies `MissionDesk`. *model* tells the catalogue name of the chat model, "" where there is none."""
+    """Satisfies `MissionDesk`. *model* tells the catalogue name of the chat model, "" where there is none.
+
+    No mission may use more than *ceilings* between two decisions of a person. `tidy` deletes what ended more than
+    *keep_days* ago, None: nothing.
+    """
 
     def __init__(
         self,
@@ -51,7 +57,11 @@ class Desk:
         model: Callable[[], str],
         procedure: Procedure,
         clock: Clock,
+        ceilings: MissionLimits | None = None,
+        keep_days: float | None = None,
     ) -> None:
+        self.ceilings = ceilings or MissionLimits()
+        self._keep_days = keep_days
         self._records = Records(conn, clock=clock)
         self._known = known
         self._model = model
@@ -72,7 +82,7 @@ class Desk:
             ended_at=None,
             asked_by=asked_by,
             model=self._model(),
-            limits=_sound(limits or MissionLimits()),
+            limits=_sound(limits or self.ceilings, most=self.ceilings),
             usage=Usage(),
             entries=0,
             head="",
@@ -127,6 +137,18 @@ class Desk:
         self._records.resume(mission, data=canonical.fitted({"instruction": said, "by": by}))
         return self._records.get(mission)
 
+    def remove(self, mission: MissionId, *, by: str) -> None:
+        """Delete it and its record; raise `Conflict` unless it has ended."""
+        self._records.remove(mission, by=by or "somebody")
+
+    def tidy(self) -> None:
+        """Delete the missions that are kept no longer."""
+        if self._keep_days is None:
+            return
+        for mission in self._records.ended_before(self._clock.now() - self._keep_days * _DAY_S):
+            with suppress(NotFound):  # another process was faster
+                self._records.remove(mission, by="missions.keep_days")
+
     def verify(self, mission: MissionId) -> Verification:
         """Say whether its record is as it was written."""
         return verified(*self._records.whole(mission))
@@ -164,10 +186,12 @@ def _short(text: str, *, what: str) -> str:
     return clean if isinstance(clean, str) else ""
 
 
-def _sound(limits: MissionLimits) -> MissionLimits:
+def _sound(limits: MissionLimits, *, most: MissionLimits) -> MissionLimits:
     for each in fields(limits):
-        if not 0 < getattr(limits, each.name) <= 1_000_000:
-            raise InvalidInput(f"The limit {each.name} must be above 0 and at most 1,000,000.", limit=each.name)
+        ceiling = getattr(most, each.name)
+        if not 0 < getattr(limits, each.name) <= ceiling:
+            said = f"A mission may be let use more than 0 and at most {ceiling:,.0f} {each.name.replace('_', ' ')}."
+            raise InvalidInput(said, remedy="Ask for less; `skellig config show` has the appliance's own.", limit=each.name)
     return limits
 
 

@@ -14,6 +14,7 @@ from appliance.errors import ApplianceError, Cancelled, Conflict, DeadlineExceed
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.journal import Outcome, failure
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.procedure import RECIPE
@@ -96,6 +97,7 @@ class WorkingHands:
             "version": __version__,
             "recipe": RECIPE,
             "error": "",
+            **facts(mission),
         }
         state = await self.call(instruments.STATE, {}, agent="")
         told |= {"generations": state.get("data", {}), "warnings": state.get("warnings", []), "error": state["error"]}

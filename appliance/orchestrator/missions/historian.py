@@ -58,7 +58,7 @@ class Historian(Looking):
             return []
         of = f" of {path}" if path else ""
         said = [Said(f"The newest commits of {repo}{of}, the newest first:", ()), *(Said(_line(row), ()) for row in rows)]
-        self.case.findings.append(Finding(agent, part, tuple(said), ()))
+        self.case.findings.append(Finding(agent, part, tuple(said), (), origin="git"))
         place, _ = await self.case.choose(agent, question, [str(row.get("summary")) for row in rows])
         return [
             *(each.text for each in said),
@@ -78,7 +78,7 @@ class Historian(Looking):
         evidence: Sequence[Evidence] = gave.evidence[:_PLACES]
         text = f"Commit {str(gave.data.get('commit', commit))[:12]} changed {names}{more}."
         said = Said(text, tuple(range(len(evidence))))
-        self.case.findings.append(Finding(agent, part, (said,), tuple(evidence)))
+        self.case.findings.append(Finding(agent, part, (said,), tuple(evidence), origin="git"))
         return [text]
 
 

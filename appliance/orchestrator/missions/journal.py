@@ -77,6 +77,7 @@ class Journal:
         self.last: Entry | None = None
         self.halted: Halt | None = None
         self.limits: MissionLimits | None = None
+        self.summing: Callable[[str], Awaitable[None]] | None = None  # puts what there is on record before a pause
         self.instructions: list[str] = []  # what people said when they let the mission go on
         self._past = past
         self._at = 0
@@ -117,6 +118,7 @@ class Journal:
     async def pause(self, reason: str) -> Outcome:
         """Stand still until a person lets the mission go on, and return what was said then."""
         self._expect_going_on()
+        await self._summed(reason)
         self._step("paused", "", fitted({"reason": reason}), Standing("paused", reason))
         self._expect_going_on()
         if not self._remains:
@@ -160,6 +162,14 @@ class Journal:
             self.meter.feed(entry)
         self._at = len(self._past)
         self.last = self._past[-1] if self._past else None
+
+    async def _summed(self, reason: str) -> None:
+        limits, self.limits = self.limits, None
+        try:
+            if self.summing is not None:
+                await self.summing(reason)
+        finally:
+            self.limits = limits
 
     async def _within_limits(self) -> None:
         while self.limits is not None and (reason := self.meter.beyond(self.limits)):

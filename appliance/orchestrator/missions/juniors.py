@@ -5,6 +5,7 @@ from typing import Final
 
 from appliance.base.paths import display
 from appliance.codeintel.answer import LEAST_OVERLAP
+from appliance.codeintel.results import Origin
 from appliance.contracts.tools import Evidence, Json
 from appliance.errors import ApprovalRejected, InvalidInput, NotFound
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
@@ -116,7 +117,9 @@ def finding_of(gave: Gave, look: Look, *, junior: str) -> Finding:
     """Return what *gave* says of *look*; of what was not asked only the first sentences."""
     rows = gave.data.get("sentences", ())
     said = [_said(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
-    return Finding(junior, look.part, tuple(said if look.asked else said[:_BESIDE]), gave.evidence, asked=look.asked)
+    origin: Origin = "git" if look.intent == "history" else "graph"
+    told = tuple(said if look.asked else said[:_BESIDE])
+    return Finding(junior, look.part, told, gave.evidence, asked=look.asked, origin=origin)
 
 
 def qualified(evidence: Evidence) -> str:

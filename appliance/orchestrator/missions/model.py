@@ -24,7 +24,7 @@ EntryKind = Literal[
 ]  # fmt: skip
 
 FIELDS: Final[Mapping[EntryKind, tuple[str, ...]]] = {
-    "begun": ("goal", "repos", "model", "digest", "generations", "limits", "version"),
+    "begun": ("goal", "repos", "model", "digest", "generations", "limits", "version", "mission"),
     "commissioned": ("junior", "objective"),
     "instructed": ("junior", "message"),
     "staged": ("junior", "summary", "seconds"),
@@ -37,13 +37,13 @@ FIELDS: Final[Mapping[EntryKind, tuple[str, ...]]] = {
     "asked_approval": ("approval", "tool", "arguments", "reason"),
     "approval": ("approval", "decision", "by", "reason"),  # decision: approved or rejected
     "evidence": ("n", "repo_name", "path", "start_line", "end_line"),
-    "sentence": ("text", "cites"),
+    "sentence": ("text", "cites", "origin"),
     "struck": ("text", "reason"),
     "paused": ("reason",),
     "resumed": ("instruction", "by"),
     "interrupted": ("reason",),
     "answer": ("answer",),
-    "ended": ("state", "reason", "usage"),
+    "ended": ("state", "reason", "usage", "mission"),
 }
 """What the data of each kind of entry has at least: the doors tell of steps by these names."""
 
@@ -110,7 +110,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a record is whole; if not, the first entry that is not as it was written, and why."""
+    """Whether a record is whole; if not, the first entry that is not as it was written, and why.
+
+    ``uncovered`` names what the row of the mission says and no entry holds: an edit of that is not found.
+    """
 
     mission: MissionId
     whole: bool
@@ -118,6 +121,7 @@ class Verification:
     head: str
     broken_at: int | None = None
     reason: str = ""
+    uncovered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,9 @@ class MissionDesk(Protocol):
 
     def resume(self, mission: MissionId, *, instruction: str = "", by: str) -> Mission:
         """Let a paused mission go on, with *instruction* as its next words if there are any; raise `Conflict` otherwise."""
+
+    def remove(self, mission: MissionId, *, by: str) -> None:
+        """Delete it and its record; raise `Conflict` unless it has ended."""
 
     def verify(self, mission: MissionId) -> Verification:
         """Say whether its record is as it was written."""

@@ -5,7 +5,7 @@ from typing import Protocol
 from appliance.orchestrator.missions.journal import Journal
 from appliance.orchestrator.missions.model import Mission
 
-RECIPE = 1
+RECIPE = 2
 """Raise it when missions take other steps: the record of an older recipe can be verified, and not replayed."""
 
 

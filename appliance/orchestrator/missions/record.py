@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Final, cast
 
+from appliance.base import log
 from appliance.base.clock import Clock
 from appliance.base.sqlite import Guarded
 from appliance.codeintel.results import Answer
 from appliance.contracts.tools import Json
 from appliance.errors import Conflict, NotFound, StoreCorrupt
 from appliance.ids import MissionId
-from appliance.orchestrator.missions.canonical import canonical, link
+from appliance.orchestrator.missions.canonical import canonical, fitted, link
 from appliance.orchestrator.missions.encoding import plain, typed
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, MissionState, Usage
 
+_audit = log.get("audit")
 _PAGE: Final = 500
 _NO_PLACE: Final = 2**63 - 1  # of an entry that was given none: it stands behind all others
 _ANSWER: Final = (
@@ -202,6 +205,25 @@ class Records:
             if row["state"] != "running":
                 self._end(conn, _mission(row), by)
 
+    def remove(self, mission: MissionId, *, by: str) -> None:
+        """Delete *mission* with all of its entries, and audit that *by* did; raise `Conflict` unless it has ended."""
+        with self._db.write() as conn:
+            row = _row(conn, mission)
+            if (state := row["state"]) not in ENDED:
+                remedy = f"`skellig mission cancel {mission}` ends it."
+                raise Conflict(
+                    f"The mission is {state}: only one that has ended can be deleted.", remedy=remedy, state=state
+                )
+            conn.execute("DELETE FROM mission_entries WHERE mission = ?", (mission,))
+            conn.execute("DELETE FROM missions WHERE id = ?", (mission,))
+        _audit.info("mission.removed", id=mission, by=by, state=state, entries=row["entries"], head=row["head"])
+
+    def ended_before(self, at: float) -> list[MissionId]:
+        """Return the missions that ended before *at*, in seconds since the epoch."""
+        with self._db.read() as conn:
+            rows = conn.execute("SELECT id FROM missions WHERE ended_at < ? ORDER BY number", (at,)).fetchall()
+        return [MissionId(row["id"]) for row in rows]
+
     def resume(self, mission: MissionId, *, data: Mapping[str, Json]) -> None:
         """Write what a person said to a paused *mission*, and put it back in the queue; raise `Conflict`."""
         with self._db.write() as conn:
@@ -227,7 +249,7 @@ class Records:
 
     def _end(self, conn: sqlite3.Connection, mission: Mission, by: str) -> None:
         reason = cancelled_by(by)
-        data: dict[str, Json] = {"state": "cancelled", "reason": reason, "usage": plain(mission.usage)}
+        data = fitted({"state": "cancelled", "reason": reason, "usage": plain(mission.usage), **facts(mission)})
         standing = Standing("cancelled", reason)
         last = _last(conn, mission.id)
         self._append(conn, last, Step("ended", "", data), mission=mission.id, usage=mission.usage, standing=standing)
@@ -287,12 +309,18 @@ def _mission(row: sqlite3.Row) -> Mission:
         read = {name: json.loads(row[name]) for name in ("scope", "repo_names", "limits", "usage")}
         mission = typed({**plain_columns, **read, "answer": None}, Mission)
     except (ValueError, TypeError, RecursionError) as exc:
-        raise StoreCorrupt(
-            "The mission's row in global.db is not as it was written.",
-            remedy="Its entries may be whole: `mission_entries` holds them.",
-            mission=str(row["id"]),
-        ) from exc
+        raise _damaged(row) from exc
+    if mission.scope.project != row["project"]:
+        raise _damaged(row)
     return mission if row["answer"] is None else replace(mission, answer=_answer(row["answer"]))
+
+
+def _damaged(row: sqlite3.Row) -> StoreCorrupt:
+    return StoreCorrupt(
+        "The mission's row in global.db is not as it was written.",
+        remedy="Its entries may be whole: `mission_entries` holds them.",
+        mission=str(row["id"]),
+    )
 
 
 def _listed(row: sqlite3.Row) -> Mission:

@@ -33,7 +33,16 @@ class Reviewer:
         self.sentences: list[Sentence] = []
         self.struck: list[Struck] = []
         self.gate: Gate | None = None
-        self.by_model: list[int] = []  # which of the sentences are the model's, from 1
+
+    async def so_far(self, agent: str) -> "Reviewer":
+        """Return what stands of all that was found until now, with the captions that there are; nothing of it is noted."""
+        made = Reviewer(self._case)
+        made.card, lines = composed(self._case.findings)
+        await made.verify(agent)
+        made.sentences = [line for line in lines if cited(line, made.card.citations)]
+        made.sentences += [each for each in self.sentences if each.origin == "model"]
+        made.struck, made.gate = list(self.struck), self.gate
+        return made
 
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Review all that was found so far, anew each time; report how much stood."""
@@ -42,10 +51,11 @@ class Reviewer:
         agent, case = request.agent, self._case
         card, lines = composed(case.findings)
         self.card = card
-        await self._verify(agent, card)
-        for junior, sentence in lines:
+        await self.verify(agent)
+        self._note(agent)
+        for sentence in lines:
             if cited(sentence, card.citations):
-                self._keep(junior, sentence)
+                self._keep(agent, sentence)
             else:
                 self._strike(agent, Struck(sentence.text, _GONE))
         if card.left_out:
@@ -57,7 +67,9 @@ class Reviewer:
             content=f"{held} of {len(card.citations)} places stand; {len(self.struck)} sentences were struck."
         )
 
-    async def _verify(self, agent: str, card: Card) -> None:
+    async def verify(self, agent: str) -> None:
+        """Hold every place of the card against its repository."""
+        card = self.card
         if not card.evidence:
             return
         places: list[Json] = [canonical(plain(place_of(each))) for each in card.evidence]
@@ -69,7 +81,9 @@ class Reviewer:
                 Citation(0, place_of(each).span(), each.symbol, each.kind, each.text) for each in card.evidence
             )
         card.citations = numbered(citations)
-        for each in card.citations:
+
+    def _note(self, agent: str) -> None:
+        for each in self.card.citations:
             span = each.span
             told: dict[str, Json] = {
                 "n": each.n,
@@ -101,7 +115,6 @@ class Reviewer:
                     self._strike(agent, Struck(sentence.text, reason))
                 elif all(sentence.text != other.text for other in self.sentences):
                     self._keep(agent, sentence)
-                    self.by_model.append(len(self.sentences))
         self.gate = next((gate for gate in gates if gate.passed), gates[0] if gates else None)
         for gate in gates if len(gates) > 1 else ():
             if not gate.passed and self.gate is not None and self.gate.passed:
@@ -135,7 +148,8 @@ class Reviewer:
 
     def _keep(self, agent: str, sentence: Sentence) -> None:
         self.sentences.append(sentence)
-        self._case.journal.note("sentence", {"text": sentence.text, "cites": list(sentence.cites)}, agent=agent)
+        told: dict[str, Json] = {"text": sentence.text, "cites": list(sentence.cites), "origin": sentence.origin}
+        self._case.journal.note("sentence", told, agent=agent)
 
     def _strike(self, agent: str, struck: Struck) -> None:
         self.struck.append(struck)

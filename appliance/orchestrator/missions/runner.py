@@ -11,6 +11,7 @@ from appliance.contracts.tools import Cancellation, Json
 from appliance.errors import ApplianceError
 from appliance.ids import MissionId
 from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.journal import Broken, Diverged, Halt, Journal, Stopped
 from appliance.orchestrator.missions.live import LiveTail
 from appliance.orchestrator.missions.model import Mission, MissionState
@@ -76,20 +77,20 @@ async def conclude(journal: Journal, mission: Mission, procedure: Procedure) -> 
         halted = journal.halted
         if halted is None:
             _log.exception("mission.broke", mission=mission.id)
-            return _end(journal, "failed", f"An error of ours: {type(exc).__name__}. The log has the details.")
+            return _end(journal, mission, "failed", f"An error of ours: {type(exc).__name__}. The log has the details.")
     else:
         halted = journal.halted
     if isinstance(halted, Stopped) and str(halted):
-        return _end(journal, "cancelled", str(halted))
+        return _end(journal, mission, "cancelled", str(halted))
     if isinstance(halted, Diverged) and journal.alive:
         journal.skip()
         reason = f"The record does not fit what this version does: entry {halted.seq}: {halted}"
-        return _end(journal, "failed", reason)
+        return _end(journal, mission, "failed", reason)
     return halted
 
 
-def _end(journal: Journal, state: MissionState, reason: str) -> Halt | None:
-    data: dict[str, Json] = {"state": state, "reason": reason, "usage": plain(journal.meter.total)}
+def _end(journal: Journal, mission: Mission, state: MissionState, reason: str) -> Halt | None:
+    data: dict[str, Json] = {"state": state, "reason": reason, "usage": plain(journal.meter.total), **facts(mission)}
     try:
         journal.end(data, Standing(state, reason))
     except Halt as exc:

@@ -1,6 +1,7 @@
 """The code of every mission: one turn of a state machine whose coordinator and juniors ask the journal for all they need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from appliance.codeintel.results import Answer, AnswerKind
@@ -9,11 +10,12 @@ from appliance.errors import InvalidInput
 from appliance.operator import AgentSpec, Coordinator, RunLimits, StateMachine
 from appliance.orchestrator.missions.case import Begun, Case
 from appliance.orchestrator.missions.encoding import plain
+from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.hands import Hands
 from appliance.orchestrator.missions.historian import Historian
 from appliance.orchestrator.missions.journal import Journal, Waiting
 from appliance.orchestrator.missions.juniors import Looking, Researcher
-from appliance.orchestrator.missions.lead import Lead
+from appliance.orchestrator.missions.lead import COORDINATOR, Lead
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.record import Standing
 from appliance.orchestrator.missions.reviewer import Reviewer
@@ -68,7 +70,7 @@ class MissionCode:
         hands = NoHands() if self._hands is None else self._hands(mission)
         hands.open()
         try:
-            await _perform(journal, hands)
+            await _perform(journal, mission, hands)
         finally:
             if not isinstance(journal.halted, Waiting):  # else its question stands
                 hands.close()
@@ -78,10 +80,10 @@ class OpenHands(Hands, Opening, Protocol):
     """Both."""
 
 
-async def _perform(journal: Journal, hands: Hands) -> None:
+async def _perform(journal: Journal, mission: Mission, hands: Hands) -> None:
     begun = Begun.of(await journal.given("begun", hands.begin))
     if begun.error:
-        _end(journal, "failed", begun.error)
+        _end(journal, mission, "failed", begun.error)
         return
     journal.limits = begun.limits
     case = Case(journal, hands, begun)
@@ -89,14 +91,22 @@ async def _perform(journal: Journal, hands: Hands) -> None:
     if begun.model and not begun.abilities.choice:
         case.warn(f"The steps were chosen without the model: {' '.join(begun.abilities.said)}")
     reviewer = Reviewer(case)
+    journal.summing = partial(_summed, case, reviewer)
     machine = StateMachine(
         Coordinator(skill=_SKILL, runner=Lead(case)), _juniors(case, reviewer), limits=RunLimits(max_parallel=1)
     )
     await machine.run(begun.goal)
     if journal.halted is not None:
         raise journal.halted
-    journal.note("answer", {"answer": plain(_answer(case, reviewer))})
-    _end(journal, "done", "")
+    journal.note("answer", {"answer": plain(_answer(case, reviewer, warnings=case.warnings))})
+    _end(journal, mission, "done", "")
+
+
+async def _summed(case: Case, reviewer: Reviewer, reason: str) -> None:
+    """Put the answer so far on record: what was found is held against its lines, and no model asked."""
+    so_far = await reviewer.so_far(COORDINATOR)
+    said = f"{reason} This is what was found so far."
+    case.journal.note("answer", {"answer": plain(_answer(case, so_far, warnings=[said, *case.warnings]))})
 
 
 def _juniors(case: Case, reviewer: Reviewer) -> list[AgentSpec]:
@@ -109,16 +119,10 @@ def _juniors(case: Case, reviewer: Reviewer) -> list[AgentSpec]:
     return [AgentSpec(name=name, description=what, skill=what, runner=runner) for name, what, runner in each]
 
 
-def _answer(case: Case, reviewer: Reviewer) -> Answer:
-    """Return the answer, in the form of `ask`; which sentences are a model's reading is said."""
-    wrote = bool(reviewer.by_model or reviewer.struck)
+def _answer(case: Case, reviewer: Reviewer, *, warnings: Sequence[str]) -> Answer:
+    """Return the answer, in the form of `ask`; each sentence says whose it is."""
+    wrote = bool(reviewer.struck) or any(sentence.origin == "model" for sentence in reviewer.sentences)
     asked = reviewer.gate is not None and reviewer.gate.passed
-    if reviewer.by_model:
-        first, last = reviewer.by_model[0], reviewer.by_model[-1]
-        which = f"Sentence {first} is" if first == last else f"Sentences {first} to {last} are"
-        case.warn(
-            f"{which} the model's reading of the lines, which nobody verified; the others are told by the graph and git."
-        )
     kind: AnswerKind = "prose" if wrote and asked else "structure" if reviewer.sentences else "evidence"
     return Answer(
         question=case.begun.goal,
@@ -129,11 +133,12 @@ def _answer(case: Case, reviewer: Reviewer) -> Answer:
         gate=reviewer.gate,
         model=case.begun.model if asked else "",
         freshness=reviewer.freshness,
-        warnings=tuple(case.warnings),
+        warnings=tuple(warnings),
         timings={"total_ms": round(case.journal.meter.total.seconds * 1000, 1)},
     )
 
 
-def _end(journal: Journal, state: str, reason: str) -> None:
+def _end(journal: Journal, mission: Mission, state: str, reason: str) -> None:
     standing = Standing("failed" if state == "failed" else "done", reason)
-    journal.end({"state": standing.state, "reason": reason, "usage": plain(journal.meter.total)}, standing)
+    data: dict[str, Json] = {"state": standing.state, "reason": reason, "usage": plain(journal.meter.total)}
+    journal.end({**data, **facts(mission)}, standing)

@@ -61,9 +61,10 @@ def sent(text: str) -> list[tuple[str, str, dict[str, object]]]:
 
 
 def test_a_mission_is_on_record_at_once_and_a_job_will_work_on_it(client: Client, services: Services) -> None:
-    response = client.post("/api/v1/missions", json={"goal": f"  {GOAL} "})
+    response = client.post("/api/v1/missions", json={"goal": f"  {GOAL} ", "max_tool_calls": 7})
     assert response.status_code == 202
     asked_for = response.json()
+    assert (asked_for["limits"]["tool_calls"], asked_for["limits"]["tokens"]) == (7, 40_000)
     assert response.headers["location"] == f"/api/v1/missions/{asked_for['id']}"
     assert (asked_for["goal"], asked_for["state"], asked_for["asked_by"]) == (GOAL, "queued", "command line")
     assert client.get(response.headers["location"]).json() == asked_for
@@ -89,6 +90,8 @@ def test_missions_come_newest_first_page_by_page(client: Client) -> None:
         ({"goal": "x" * 4_001}, 400, "goal"),
         ({}, 400, "goal"),
         ({"goal": GOAL, "limit": 1}, 400, "limit"),
+        ({"goal": GOAL, "max_tokens": 40_001}, 400, "more than 0 and at most 40,000 tokens"),
+        ({"goal": GOAL, "max_seconds": 0}, 400, "max_seconds"),
         ({"goal": GOAL, "repos": ["nothing"]}, 404, "nothing"),
         ({"goal": GOAL, "project": "nowhere"}, 404, "nowhere"),
     ],
@@ -136,7 +139,7 @@ def test_its_steps_are_streamed_and_the_whole_mission_is_the_end(
     number, name, whole = events[-1]
     assert (number, name) == ("", "mission")
     assert whole == client.get(f"/api/v1/missions/{mission}").json()
-    assert whole["answer"]["sentences"] == [{"text": "`Cart.total` adds up the lines.", "cites": [1]}]  # type: ignore[index]
+    assert whole["answer"]["sentences"] == [{"text": "`Cart.total` adds up the lines.", "cites": [1], "origin": "model"}]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("way", ["header", "parameter"])
@@ -164,7 +167,10 @@ def test_the_record_comes_as_it_is_stored(client: Client, services: Services, mi
     assert [entry["prev"] for entry in entries[1:]] == [entry["hash"] for entry in entries[:-1]]
 
 
-def test_a_cancelled_mission_stops_and_so_does_its_job(client: Client, services: Services, mission: MissionId) -> None:
+def test_a_cancelled_mission_stops_and_so_does_its_job_and_can_be_deleted(
+    client: Client, services: Services, mission: MissionId
+) -> None:
+    assert client.delete(f"/api/v1/missions/{mission}").status_code == 409
     stopped = client.post(f"/api/v1/missions/{mission}/cancel")
     assert (stopped.status_code, stopped.json()["state"]) == (202, "cancelled")
     job = newest(services, mission)
@@ -172,6 +178,7 @@ def test_a_cancelled_mission_stops_and_so_does_its_job(client: Client, services:
     assert job.state == "cancelled"
     again = client.post(f"/api/v1/missions/{mission}/cancel")
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    assert [client.delete(f"/api/v1/missions/{mission}").status_code for _ in range(2)] == [204, 404]
 
 
 def test_a_paused_mission_goes_on_with_a_persons_words_and_no_other_does(client: Client, services: Services) -> None:

@@ -57,7 +57,7 @@ def test_steps_are_told_aside_and_the_answer_is_printed_with_its_sentences_numbe
     well: ScriptedServer, line: Line
 ) -> None:
     well.replies["GET /api/v1/missions/mission_1/events"] = ENDED
-    ran = line("mission", "run", "How is", "the total made?", "--repo", "shop", "--project", "till")
+    ran = line("mission", "run", "How is", "the total made?", "--repo", "shop", "--project", "till", "--max-calls", "9")
     assert ran.status == 0
     assert ran.err == (
         "    0.0 s  mission      begins: How is the total made?\n    2.0 s  researcher   search gave, after 0.2 s: 1 place\n"
@@ -68,7 +68,7 @@ def test_steps_are_told_aside_and_the_answer_is_printed_with_its_sentences_numbe
     assert "The model's reading" not in ran.out, "What the graph tells stands beside it"
     posted = next(asked for asked in well.asked if asked.method == "POST")
     assert json.loads(posted.body) == {
-        "goal": "How is the total made?", "project": "till", "repos": ["shop"], "branches": [],
+        "goal": "How is the total made?", "project": "till", "repos": ["shop"], "branches": [], "max_tool_calls": 9,
     }  # fmt: skip
 
 
@@ -230,6 +230,8 @@ def test_cancel_and_resume_say_how_it_stands(well: ScriptedServer, line: Line) -
     assert json.loads(well.asked[-1].body) == {"instruction": "Look at carts."}
     well.replies["GET /api/v1/missions/mission_1/events"] = ENDED
     assert "It adds up the lines." in line("mission", "resume", "mission_1", "--wait").out
+    well.replies["DELETE /api/v1/missions/mission_1"] = Reply(None, status=204)
+    assert line("mission", "rm", "mission_1").out == "mission_1 and its record are deleted.\n"
 
 
 def test_a_record_is_printed_byte_for_byte(appliance: ScriptedServer, line: Line) -> None:

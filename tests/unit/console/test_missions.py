@@ -54,7 +54,9 @@ def test_a_mission_that_works_shows_its_steps_and_follows_them(browser: Client, 
     assert page.count('data-kind="') == entries
 
 
-def test_a_paused_mission_goes_on_by_the_form_and_one_that_has_ended_does_not(browser: Client, services: Services) -> None:
+def test_a_paused_mission_goes_on_by_the_form_and_one_that_has_ended_can_only_be_deleted(
+    browser: Client, services: Services
+) -> None:
     mission = started(browser, PAUSES)
     played(services, mission)
     back = browser.post(f"/missions/{mission}/resume", data={"instruction": "Carts alone."}, follow_redirects=False)
@@ -62,6 +64,11 @@ def test_a_paused_mission_goes_on_by_the_form_and_one_that_has_ended_does_not(br
     assert played(services, mission).state == "done"
     late = browser.post(f"/missions/{mission}/resume", data={"instruction": ""})
     assert (late.status_code, "only a paused one can be resumed" in late.text) == (409, True)
+    kept = browser.post(f"/missions/{mission}/remove", data={"confirm": ""})
+    assert "Nothing was deleted." in kept.text
+    gone = browser.post(f"/missions/{mission}/remove", data={"confirm": "yes"}, follow_redirects=False)
+    assert (gone.status_code, gone.headers["location"]) == (303, "/missions")
+    assert browser.get(f"/missions/{mission}").status_code == 404
 
 
 def test_the_answer_stands_on_the_page_with_its_sentences_numbered_and_its_steps_one_click_away(
@@ -72,7 +79,8 @@ def test_the_answer_stands_on_the_page_with_its_sentences_numbered_and_its_steps
     page = browser.get(f"/missions/{mission}").text
     assert "<code>Cart.total</code> adds up the lines." in page
     assert 'class="prose numbered"' in page, "A note names sentences by their numbers"
-    assert "A note says which sentences are the model&#39;s reading" in page
+    assert page.count('<span class="small muted">the model&#39;s reading</span></p>') == 1, "Each says whose it is"
+    assert page.count("Done") == 1
     assert "The locations are verified; the reading is not." not in page, "What the graph tells stands there too"
     assert "frobnicate" in page.partition('aria-label="Struck claims"')[2]
     assert "/file?repo=repo_0&amp;path=shop%2Fcart.py" in page

@@ -65,7 +65,7 @@ def test_sentences_stream_and_then_come_linked() -> None:
     fragments = [event.text for event in events if isinstance(event, Fragment)]
     assert len(fragments) > 5
     assert "".join(fragments) == GOOD
-    assert events[-2] == Sentence(GOOD, (1,))
+    assert events[-2] == Sentence(GOOD, (1,), "model")
     assert outcome(events).gate.passed
 
 
@@ -122,7 +122,7 @@ def test_sentences_that_come_as_one_are_judged_one_by_one() -> None:
     events = events_of(ScriptedChat(said(f"{GOOD} Passwords are then mailed abroad weekly.")))
     judged = [event for event in events if isinstance(event, Sentence | Struck)]
     assert [type(event) for event in judged] == [Sentence, Struck]
-    assert judged[0] == Sentence(GOOD, (1,))
+    assert judged[0] == Sentence(GOOD, (1,), "model")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_sentence_without_support_is_struck() -> None:
 
 def test_a_sentence_is_linked_to_the_block_with_its_words() -> None:
     assert judged("The digest is verified in `ModelStore.verify`.") == Sentence(
-        "The digest is verified in `ModelStore.verify`.", (1,)
+        "The digest is verified in `ModelStore.verify`.", (1,), "model"
     )
     restarted = judged("To restart a role it is stopped and then started.")
     assert isinstance(restarted, Sentence)

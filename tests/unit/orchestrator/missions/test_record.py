@@ -4,16 +4,21 @@ import asyncio
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from appliance.contracts.tools import Json
 from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound, StoreCorrupt
 from appliance.ids import MissionId, ProjectId, RepoId
-from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted
+from appliance.orchestrator.missions import facts
+from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted, link
+from appliance.orchestrator.missions.desk import Desk
 from appliance.orchestrator.missions.journal import Outcome
-from appliance.orchestrator.missions.model import Mission, MissionLimits
-from tests.support.missions import PROJECT, SCOPE, Going, Office, counted
+from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
+from appliance.orchestrator.missions.verifying import verified
+from tests.support.missions import PROJECT, SCOPE, Going, Office, OneRepo, counted
 
 
 def worked(office: Office) -> Mission:
@@ -57,16 +62,11 @@ CHANGES = {
     " FROM mission_entries WHERE seq = 9",
     "two that changed places": "UPDATE mission_entries SET seq = 106 - seq WHERE seq IN (2, 4);"
     "UPDATE mission_entries SET seq = seq - 100 WHERE seq > 100",
-    "another goal": "UPDATE missions SET goal = 'What else?'",
     "a time without end": "UPDATE mission_entries SET at = 9e999 WHERE seq = 5",
     "a time that is none": "UPDATE mission_entries SET at = 'now' WHERE seq = 5",
     "a place without end": "UPDATE mission_entries SET seq = 9e999 WHERE seq = 5",
     "a place that is none": "UPDATE mission_entries SET seq = 'five' WHERE seq = 5",
     "bytes": "UPDATE mission_entries SET data = x'ff' WHERE seq = 5",
-    "another end": "UPDATE missions SET state = 'cancelled'",
-    "another reason": "UPDATE missions SET reason = 'ada stopped it.'",
-    "fewer tokens": """UPDATE missions SET usage = '{"prompt_tokens":1}'""",
-    "a shorter count": "UPDATE missions SET entries = 8",
 }
 
 
@@ -80,6 +80,102 @@ def test_whatever_was_done_to_a_record_is_found(office: Office, change: str) -> 
     assert found.broken_at is not None
     assert found.reason
     assert all(json.loads(line)["mission"] for line in office.desk.record(done.id))
+
+
+ROW = {
+    "goal": "'What else?'",
+    "project": "'project_2'",
+    "scope": """'{"branches":["main"],"project":"project_1","repos":[]}'""",
+    "repo_names": """'["vault"]'""",
+    "limits": """'{"tool_calls":7}'""",
+    "asked_by": "'eve'",
+    "model": "'another'",
+    "state": "'cancelled'",
+    "reason": "'ada stopped it.'",
+    "created_at": "created_at - 1",
+    "started_at": "NULL",
+    "ended_at": "ended_at + 1",
+    "usage": """'{"prompt_tokens":1}'""",
+    "entries": "8",
+    "head": "'0'",
+}
+UNSEEN = {"number", "id", "cancel_by"}  # the order of lists, what it is called, and who asked to stop one that was not
+
+
+def test_an_edit_of_any_column_of_the_row_is_found(office: Office) -> None:
+    """Who asked what, when, and about which code is as much a part of the record as its steps."""
+    done = worked(office)
+    with closing(office.connect()) as conn:
+        was = dict(conn.execute("SELECT * FROM missions").fetchone())
+        assert was.keys() == ROW.keys() | UNSEEN
+        for column, value in ROW.items():
+            conn.execute(f"UPDATE missions SET {column} = {value}")  # noqa: S608 - ours
+            try:
+                assert not office.desk.verify(done.id).whole, column
+            except StoreCorrupt:
+                assert column == "project"
+            conn.execute(f"UPDATE missions SET {column} = ?", (was[column],))  # noqa: S608
+    found = office.desk.verify(done.id)
+    assert (found.whole, found.uncovered) == (True, ())
+
+
+def test_a_record_says_what_of_its_mission_it_holds(office: Office) -> None:
+    """One of the first recipe holds less; of one that nobody worked on nothing stands on record but that it was stopped."""
+    done = worked(office)
+    row, entries = office.desk.get(done.id), list(office.desk.entries(done.id))
+    last: Entry | None = None
+    for each in entries:
+        data = {name: value for name, value in each.data.items() if name != facts.KEY}
+        last = link(
+            mission=done.id,
+            seq=each.seq,
+            at=each.at,
+            kind=each.kind,
+            agent=each.agent,
+            data=data,
+            prev=last.hash if last else "",
+        )
+        entries[each.seq - 1] = last
+    found = verified(replace(row, head=entries[-1].hash, asked_by="eve"), entries)
+    assert found.whole
+    assert found.uncovered == tuple(name for name in facts.NAMES if name != "goal")
+    stopped = office.desk.cancel(office.ask().id, by="ada")
+    assert office.desk.verify(stopped.id).uncovered == ()
+    office.execute("UPDATE missions SET asked_by = 'eve'", {})
+    assert not office.desk.verify(stopped.id).whole
+    assert office.desk.verify(office.ask().id).uncovered == facts.NAMES
+
+
+def test_a_mission_is_deleted_with_its_record_once_it_has_ended_and_that_is_audited(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    done, open_one = worked(office), office.ask()
+    with pytest.raises(Conflict):
+        office.desk.remove(open_one.id, by="ada")
+    with caplog.at_level("INFO", logger="audit"):
+        office.desk.remove(done.id, by="ada")
+    assert [done.head in record.getMessage() and "ada" in record.getMessage() for record in caplog.records] == [True]
+    assert [each.id for each in office.desk.list()] == [open_one.id]
+    with closing(office.connect()) as conn:
+        assert conn.execute("SELECT count(*) FROM mission_entries").fetchone()[0] == 0
+    with pytest.raises(NotFound):
+        office.desk.remove(done.id, by="ada")
+
+
+def test_records_are_kept_for_as_long_as_is_said_and_else_for_ever(office: Office) -> None:
+    done = worked(office)
+    office.clock.advance(400 * 86_400.0)
+    fresh = worked(office)
+    office.desk.tidy()
+    assert len(office.desk.list()) == 2
+    short = Desk(
+        office.connect(), known=OneRepo(), model=str, procedure=office.procedure, clock=office.clock, keep_days=399.0
+    )
+    with closing(short):
+        short.tidy()
+        assert [each.id for each in short.list()] == [fresh.id]
+        with pytest.raises(NotFound):
+            short.get(done.id)
 
 
 NO_VALUES = ("''", "'x'", "'null'", "9e999", "x'ff'", "replace(hex(zeroblob(9000)), '0', '[')")
