@@ -15,7 +15,7 @@ from appliance.framework.options import Config, Options, Tools
 from appliance.framework.place import Place, open_place
 from appliance.framework.turn import Turns
 from appliance.orchestrator.runners.prompts import preamble
-from appliance.orchestrator.services.chat import SYSTEM
+from appliance.orchestrator.services.turn import SYSTEM
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from appliance.orchestrator.policy import narrow
 from appliance.orchestrator.runners.completion import Completion
 from appliance.orchestrator.runners.local import LocalCoordinatorRunner, LocalJuniorRunner
 from appliance.orchestrator.runners.steps import Ask, Given
+from appliance.orchestrator.services.recovery import RecoveryService
 from appliance.orchestrator.services.tool import ToolService
+from appliance.orchestrator.services.turn import given_by
 
 _SKILL: Final = "You work in a team. Do what you are asked, and report what you found in a few sentences."
 
@@ -57,7 +59,7 @@ class _Member:
         try:
             runner = LocalJuniorRunner(
                 _ask(self.made),
-                _Calls(turns.services.facade.tool_service, context),
+                _Calls(turns.services.facade.tool_service, turns.services.facade.recovery_service, context),
                 abilities=await turns.services.facade.provider_service.abilities(),
                 steps=turns.options.session.steps,
             )
@@ -72,6 +74,7 @@ class _Calls:
     """Satisfies `steps.Caller`, by the tool service."""
 
     service: ToolService
+    recovery: RecoveryService
     context: ToolContext
 
     @property
@@ -82,7 +85,7 @@ class _Calls:
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Given:
         """Make the call, or say why not."""
         outcome = await self.service.execute_tool(tool, arguments, context=self.context)
-        return Given(outcome.text, failed=not outcome.ok)
+        return given_by(outcome, recovery=self.recovery)
 
 
 def _ask(made: Made) -> Ask:

@@ -141,7 +141,7 @@ class Place:
         except NotFound:
             raise NotFound(
                 f"There is no repository or project {display(str(named))!r} here.",
-                remedy=f"`skellig repo add {display(str(named))}` adds one; `skellig repo list` names those there are.",
+                remedy="`skellig repo add PATH` adds one; `skellig repo list` names those there are.",
             ) from None
 
     @contextmanager

@@ -16,7 +16,7 @@ from appliance.framework.ledger import Ledger
 from appliance.framework.options import Options
 from appliance.framework.results import TurnCost
 from appliance.orchestrator.runtime import Orchestrator
-from appliance.orchestrator.services.chat import SYSTEM, ChatEvent, ChatOptions, ChatReply
+from appliance.orchestrator.services.turn import SYSTEM, ChatEvent, ChatOptions, ChatReply
 
 THINKING_TOKENS: Final = 256
 

@@ -20,6 +20,7 @@ RULE: Final = (
 _LONGEST_LABEL: Final = 300
 _DIGITS: Final = 8
 _MARK: Final = re.compile(r"\[(?=\s*(?:data|end)\s+[0-9a-f])", re.IGNORECASE)
+_MADE: Final = re.compile(r"[\[⟦](?:data|end) ([0-9a-f]{8})(?:: [^\]\n]*|, cut: [0-9,]+ more characters)?\]")
 _TOKENS: Final = re.compile(
     r"<[|｜][^<>\n]{0,60}?[|｜]>"  # noqa: RUF001 - some models' tokens are written with this bar
     r"|</?(?:s|bos|eos|pad|unk|mask|think|tool_call|tool_response|tools?|function|system|assistant|user|human)>"
@@ -66,6 +67,11 @@ def visible(text: str) -> str:
     """Return *text* with what is hidden shown as escapes, without tokens of engines and marks of ours."""
     plain = _HIDDEN.sub(_escaped, text.replace("\r\n", "\n"))
     return _MARK.sub("⟦", _TOKENS.sub(lambda match: match[0].translate(_HARMLESS), plain))
+
+
+def marks(prompt: str) -> dict[str, str]:
+    """Return the marks of `fenced` that stand in *prompt*, also those in what was fenced again, each with its number."""
+    return {match[0]: match[1] for match in _MADE.finditer(prompt)}
 
 
 def is_instructions(path: str) -> bool:

@@ -12,13 +12,14 @@ from appliance.errors import EngineUnavailable, InvalidInput
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.facade import Checks, Classifies, Explores, OrchestrationFacade, Suggests
 from appliance.orchestrator.services.audit import ToolAudit
-from appliance.orchestrator.services.chat import ChatOptions, ChatReply, LocalChatService
+from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.provider import PROVIDER, LocalProviderService, Models, Probe
 from appliance.orchestrator.services.recovery import LocalRecoveryService
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.services.session import LocalSessionService, Session, SessionContents
 from appliance.orchestrator.services.tool import CALLS, LocalToolService, Repositories
+from appliance.orchestrator.services.turn import ChatOptions, ChatReply
 from appliance.orchestrator.state.host import Staged
 
 

@@ -12,12 +12,13 @@ from appliance.codeintel.needs import ChatModel
 from appliance.contracts.chat import ChatRequest, JsonSchema
 from appliance.contracts.tools import Grants, Json
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.services.chat import ChatOptions, ChatReply, LocalChatService
+from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.provider import LocalProviderService
 from appliance.orchestrator.services.recovery import LocalRecoveryService
 from appliance.orchestrator.services.session import LocalSessionService
 from appliance.orchestrator.services.tool import LocalToolService
+from appliance.orchestrator.services.turn import ChatOptions, ChatReply
 from tests.support.calls import RUN, OneModel, ScriptedModel, ScriptedTool, Stop, context, grants, serving_tools
 from tests.support.clock import FakeClock
 

@@ -1,12 +1,13 @@
 """What a local model is told: what stands first is the same each time, so that an engine has read it before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from appliance.contracts.chat import ChatRequest, JsonSchema, Message
-from appliance.contracts.tools import Json, ToolSpec
+from appliance.contracts.tools import Evidence, Json, ToolSpec
 from appliance.orchestrator.fence import RULE, fenced, visible
+from appliance.orchestrator.runners import native
 from appliance.orchestrator.runners.envelope import (
     ANSWER,
     Choice,
@@ -35,11 +36,17 @@ _ANSWER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A step that was taken: what was called, and what came of it."""
+    """A step that was taken: what was called, what came of it, and the lines that this rests on."""
 
     choice: Choice
     text: str
     failed: bool = False
+    evidence: tuple[Evidence, ...] = ()
+
+
+def useful(taken: Sequence[Taken]) -> list[Taken]:
+    """Return the steps that an answer is made from: those that gave something, each once, and headed."""
+    return [_headed(step) for number, step in enumerate(taken) if not (step.failed or step in taken[:number])]
 
 
 def preamble(specs: Sequence[ToolSpec], skill: str = "") -> str:
@@ -59,6 +66,18 @@ def decision(
     return ChatRequest(messages, max_tokens=CHOICE_TOKENS, temperature=0.0, schema=envelope(specs))
 
 
+def choosing(
+    task: str, specs: Sequence[ToolSpec], taken: Sequence[Taken], *, ours: bool, skill: str = "", share: float = 1.0
+) -> ChatRequest:
+    """Return the request for the next step, in the form that is *ours*, or in the model's own."""
+    if ours:
+        return decision(task, specs, taken, skill=skill, share=share)
+    asked = decision(task, specs, taken, share=share)
+    system = f"{skill.strip()}\n{RULE}\n{native.instructions(specs)}".lstrip()
+    require_small(system, what="The prompt with its tools")
+    return replace(asked, messages=(Message("system", system), *asked.messages[1:]), schema=None)
+
+
 def closing(task: str, taken: Sequence[Taken], *, skill: str = "", share: float = 1.0) -> ChatRequest:
     """Return the request for the answer, in which no tool is spoken of; *share* as in `decision`."""
     each = _READ * share / max(1, len(taken))
@@ -74,6 +93,12 @@ def without_result(taken: Sequence[Taken]) -> str:
     """Return what is answered where no step gave anything: what went wrong with each, and no guess of a model."""
     lines = dict.fromkeys(f"- {visible(step.choice.tool)}: {visible(step.text)[:_SAID]}" for step in taken)
     return "\n".join(("No call of a tool gave a result, so there is no answer.", *lines))
+
+
+def _headed(step: Taken) -> Taken:
+    """Return *step* with the call in front of its result: who calls and who is called look alike without it."""
+    given = ", ".join(str(value) for value in step.choice.arguments.values())
+    return replace(step, text=f"{step.choice.tool}({given}):\n{step.text}")
 
 
 def _result(step: Taken, characters: float) -> str:

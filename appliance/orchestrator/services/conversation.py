@@ -60,6 +60,16 @@ class ConversationMessage:
         return Message(self.role, "\n".join([*([self.content] if self.content else []), *calls]))
 
 
+def worth_telling(history: Sequence[ConversationMessage]) -> list[ConversationMessage]:
+    """Return what of *history* a later turn is told: neither the system message, which it has, nor calls that failed."""
+    failed = {each.call for each in history if each.failed}
+    return [
+        each
+        for each in history
+        if each.role != "system" and not each.failed and not any(use.id in failed for use in each.uses)
+    ]
+
+
 def message_of(given: object) -> ConversationMessage:
     """Return the message that *given* is, in the shape that `ConversationMessage.to_json` writes.
 

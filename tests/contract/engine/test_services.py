@@ -15,10 +15,10 @@ from appliance.inference.engines.base import EngineHealth
 from appliance.orchestrator.runners.probe import Abilities
 from appliance.orchestrator.runners.prompts import decision
 from appliance.orchestrator.runtime import Orchestrator, Parts, orchestrator
-from appliance.orchestrator.services.chat import ChatEvent, ChatOptions
 from appliance.orchestrator.services.conversation import ConversationMessage
 from appliance.orchestrator.services.provider import InstalledModel
 from appliance.orchestrator.services.registry import ToolRegistry
+from appliance.orchestrator.services.turn import ChatEvent, ChatOptions
 from appliance.orchestrator.tools.catalogue import builtin_tools
 from appliance.tables import MIGRATIONS
 from tests.support.calls import Names, ScriptedTool, context, grants

@@ -28,7 +28,7 @@ from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, c
 from appliance.orchestrator.runners.local import LocalCoordinatorRunner, LocalJuniorRunner
 from appliance.orchestrator.runners.probe import READINGS, Abilities, probe
 from appliance.orchestrator.runners.prompts import preamble
-from appliance.orchestrator.runners.steps import WITHOUT, Given
+from appliance.orchestrator.runners.steps import CUT, NO_ANSWER, WITHOUT, Given
 from tests.support.chat import verdict
 
 ABLE = Abilities(schema=True, envelope=True, choice=True, reading=True)
@@ -122,12 +122,12 @@ def test_a_junior_satisfies_the_operator_s_protocol() -> None:
     assert isinstance(LocalCoordinatorRunner(partial(complete, Model(scripted(""))), abilities=ABLE), AgentRunner)
 
 
-def test_an_identical_call_is_made_once_and_the_loop_ends() -> None:
+def test_a_call_that_gives_what_it_gave_before_ends_the_steps() -> None:
     """A model that repeats itself would burn its steps, and find nothing new."""
     model, tools = Model(lambda request, _: "Found." if request.schema is None else call("search", query="digest")), Tools()
     result = asked(junior(model, tools))
-    assert len(tools.calls) == 1
-    assert len(model.requests) == 4
+    assert len(tools.calls) == 2
+    assert len(model.requests) == 3
     assert result.content == "Found.", "what it took to get there is no part of it"
 
 
@@ -137,7 +137,7 @@ def test_a_model_that_goes_to_and_fro_between_two_calls_is_stopped() -> None:
 
     tools = Tools()
     asked(junior(Model(reply), tools))
-    assert len(tools.calls) == 2
+    assert len(tools.calls) == 3
 
 
 def test_what_a_tool_gave_stands_between_marks_that_it_cannot_close() -> None:
@@ -187,20 +187,19 @@ def test_an_unfinished_call_is_never_made() -> None:
 def test_results_that_do_not_fit_are_halved_and_that_is_said() -> None:
     def reply(request: ChatRequest, number: int) -> str:
         if request.schema is not None:
-            return call("answer")
-        if number == 2:
+            return call("search", query="digest") if number == 1 else call("answer")
+        if number == 3:
             raise PromptTooLong("Too long.")
         return "In shop/store.py."
 
     result = asked(junior(Model(reply), Tools()))
-    assert result.content.startswith("In shop/store.py.")
-    assert "it read the first half of them" in result.content
+    assert result.content == f"In shop/store.py.\n({CUT})"
 
 
 def test_a_model_that_cannot_choose_tools_has_its_steps_chosen_and_that_is_said() -> None:
     model, tools = Model(scripted("In shop/store.py.")), Tools()
     result = asked(junior(model, tools, Abilities()))
-    assert [tool for tool, _ in tools.calls] == ["search", "read"]
+    assert [tool for tool, _ in tools.calls] == ["search"], "a task is no path"
     assert WITHOUT in result.content
     assert len(model.requests) == 1
 
@@ -218,6 +217,20 @@ def test_native_calls_are_used_where_they_were_seen() -> None:
     assert tools.calls == [("search", {"query": "digest"})]
     assert result.content == "In shop/store.py."
     assert all(request.schema is None for request in model.requests)
+
+
+@pytest.mark.parametrize(
+    ("second", "content"),
+    [("In shop/store.py.", "In shop/store.py."), ("<tool_call>{}</tool_call>", NO_ANSWER), ("", "")],
+)
+def test_a_call_in_place_of_an_answer_is_not_seen_and_the_model_is_asked_once_again(second: str, content: str) -> None:
+    said = '<tool_call>{"name": "search", "arguments": {"query": "pool"}}</tool_call>'
+    model, tools = Model(scripted(call("search", query="digest"), call("answer"), said, second)), Tools()
+    result = asked(junior(model, tools))
+    assert result.content.startswith(content or "The model said nothing of these results:\nsearch: search found shop/")
+    assert "tool_call" not in result.content
+    assert len(model.requests) == 4, "and no more"
+    assert len(tools.calls) == 1
 
 
 def test_a_native_call_that_cannot_be_read_is_refused() -> None:
@@ -251,6 +264,16 @@ def test_a_coordinator_commissions_and_answers_from_reports() -> None:
     machine = _board(coordinator, ("researcher", callable_agent(researcher)))
     assert asyncio.run(machine.run("Where is it?")) == "It is in shop/store.py."
     assert seen == ["Find it."]
+
+
+def test_a_coordinator_that_repeats_itself_has_nothing_done_twice() -> None:
+    """A junior's work takes minutes; a small model asks for it again and again."""
+    always = json.dumps({"tool": "commission", "arguments": {"agent": "researcher", "objective": "Find it."}})
+    model = Model(lambda request, _: "In shop/store.py." if request.schema is None else always)
+    coordinator = LocalCoordinatorRunner(partial(complete, model), abilities=ABLE)
+    machine = _board(coordinator, ("researcher", callable_agent(lambda _: "shop/store.py:24")))
+    assert asyncio.run(machine.run("Where is it?")) == "In shop/store.py."
+    assert [slot.objective for slot in machine.agent("researcher").slots] == ["Find it."]
 
 
 def test_a_coordinator_that_cannot_choose_has_everyone_work_once() -> None:

@@ -19,10 +19,11 @@ from appliance.errors import (
     NotFound,
     PromptTooLong,
 )
-from appliance.orchestrator.services.chat import NO_RESPONSE, ChatEvent, ChatOptions, ChatReply
+from appliance.orchestrator.services.chat import NO_RESPONSE
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.conversation import ConversationMessage
 from appliance.orchestrator.services.session import LocalSessionService
+from appliance.orchestrator.services.turn import ChatEvent, ChatOptions, ChatReply
 from tests.support.calls import ScriptedModel, ScriptedTool, Stop, context, grants, never
 from tests.support.clock import FakeClock
 from tests.support.conversing import ANSWER, NONE, SEARCH, choice, scripted, staged
@@ -75,6 +76,27 @@ def test_a_turn_uses_its_tools_and_gives_one_answer(path: Path) -> None:
     assert answering.schema is None
     assert "main calls parse" in answering.messages[-1].content
     assert "Tools:" not in answering.messages[0].content, "the answer comes from a prompt without tools"
+
+
+def test_neither_a_mark_of_a_result_nor_a_call_is_ever_told(path: Path) -> None:
+    """The pieces of an answer are told as they come: what was seen once cannot be taken back."""
+    said = iter(["<tool_call> {} </tool_call>", ""])
+
+    def answers(request: ChatRequest) -> str:
+        if request.schema is not None:
+            return scripted(choice("search", query="a"), ANSWER)(request) if "Result:" not in str(request) else ANSWER
+        return next(said) or f"It is main, by data {request.messages[-1].content[6:14]} ."
+
+    with staged(path, ScriptedModel(answers), ScriptedTool(parameters=SEARCH)) as stage:
+
+        async def main() -> list[ChatEvent]:
+            turn = stage.chat.stream_chat(stage.session, "Where?", context=context(grants("search")))
+            return [event async for event in turn]
+
+        events = asyncio.run(main())
+        told = "".join(event.text for event in events if event.kind == "token")
+        assert told == stage.messages[-1][1] == "It is main, by data ."
+    assert [event.kind for event in events].count("final") == 1
 
 
 def test_a_later_turn_is_told_what_was_said_and_found_before(path: Path) -> None:

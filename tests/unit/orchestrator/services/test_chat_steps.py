@@ -8,7 +8,8 @@ from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import NotFound, PromptTooLong
 from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.services.chat import ChatOptions
+from appliance.orchestrator.runners.steps import WITHOUT
+from appliance.orchestrator.services.turn import ChatOptions
 from tests.support.calls import RUN, ScriptedModel, ScriptedTool, grants
 from tests.support.conversing import ANSWER, SEARCH, choice, scripted, staged
 
@@ -78,7 +79,7 @@ def test_a_turn_ends_though_its_steps_never_would(path: Path) -> None:
     with staged(path, ScriptedModel(says), ScriptedTool(parameters=SEARCH)) as stage:
         reply = stage.say("Where?", given=grants("search"), options=ChatOptions(steps=3))
     assert (reply.content, len(reply.outcomes)) == ("done", 3)
-    assert "The turn used its 3 steps." in reply.warnings
+    assert "The agent used its 3 steps." in reply.warnings
 
 
 def test_a_spent_budget_ends_the_steps_and_the_answer_comes_from_what_was_found(path: Path) -> None:
@@ -133,7 +134,7 @@ def test_a_model_that_keeps_to_no_form_is_asked_twice_and_then_answers(path: Pat
     with staged(path, ScriptedModel(scripted(said)), tool) as stage:
         reply = stage.say("Where?", given=grants("search"))
     assert (reply.content, reply.outcomes) == ("It is main.", ())
-    assert any("could not be read" in warning for warning in reply.warnings)
+    assert any("No further step could be chosen" in warning for warning in reply.warnings)
     assert [request.temperature for request in stage.model.requests] == [0.0, 0.4, 0.0]
     assert not tool.calls
 
@@ -151,13 +152,15 @@ def test_a_call_in_the_models_own_form_that_cannot_be_read_ends_the_steps_and_no
     with staged(path, model, ScriptedTool(parameters=SEARCH), sees=Abilities(native=True)) as stage:
         reply = stage.say("Where?", given=grants("search"))
     assert (reply.content, reply.outcomes) == ("It is main.", ())
-    assert any("could not be read" in warning for warning in reply.warnings)
+    assert any("No further step could be chosen" in warning for warning in reply.warnings)
 
 
-def test_a_model_that_cannot_choose_is_not_asked_to_and_the_answer_says_so(path: Path) -> None:
-    with staged(path, ScriptedModel(scripted(ANSWER)), ScriptedTool(parameters=SEARCH), sees=Abilities()) as stage:
+def test_for_a_model_that_cannot_choose_the_question_is_looked_up_and_the_answer_says_so(path: Path) -> None:
+    tool = ScriptedTool(parameters=SEARCH, output=ToolOutput("main calls parse"))
+    with staged(path, ScriptedModel(scripted(ANSWER)), tool, sees=Abilities()) as stage:
         reply = stage.say("Where?", given=grants("search"))
-    assert any("No tool was used" in warning for warning in reply.warnings)
+    assert reply.warnings == (WITHOUT,)
+    assert [arguments for arguments, _ in tool.calls] == [{"query": "Where?"}]
     assert len(stage.model.requests) == 1
 
 
