@@ -123,17 +123,24 @@ def run(
     if Path(os.path.realpath(aside)).is_relative_to(os.path.realpath(folder)):
         raise InvalidInput(f"{aside} is in {folder}.", remedy="Keep temporary files aside of the folder of the command.")
     policy = policy or Policy()
+    with held(aside) as private:
+        order = _order(command, folder, private, policy)
+        return _Run(order, private / "order.json", stop).outcome()
+
+
+@contextlib.contextmanager
+def held(aside: Path) -> Iterator[Path]:
+    """Hold a folder of ours in *aside* for the length of the block. Where this process dies of it, `sweep` removes it."""
     private = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=durable.make_directory(aside)))
     try:
         with durable.exclusive(private / _LOCK, what="a command in the sandbox"):
-            order = _order(command, folder, private, policy)
-            return _Run(order, private / "order.json", stop).outcome()
+            yield private
     finally:
         remove_tree(private)
 
 
 def sweep(aside: Path) -> int:
-    """Remove the temporary files that commands of processes that died left in *aside*; return of how many."""
+    """Remove the folders that processes that died held in *aside*; return of how many commands they were."""
     removed = 0
     for private in aside.glob(f"{_PREFIX}*"):
         if not (private / _LOCK).exists() and time.time() - private.stat().st_mtime < _FRESH_S:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from appliance.access.tokens import OneTimeTokens
 from appliance.base import durable, log, sqlite
@@ -35,6 +36,8 @@ from appliance.ops.supervisor import ProgramState, Supervisor
 _WEB_SECONDS = 90.0
 _STOP_SECONDS = 30.0
 _STEP_S = 0.1
+_ILL = frozenset({"degraded", "failed"})
+_BESIDE = frozenset({"plugins"})  # parts without which everything else serves as it should: what ails them is said
 _NO_PROGRAM = {"data", "models_from", "models_at"}  # settings that no running program reads, or that it cannot differ in
 
 
@@ -64,7 +67,8 @@ def command(flags: Flags, *, foreground: bool, as_json: bool) -> None:
     """Start the appliance: the web process, the worker, and an engine for each model.
 
     Prints where it is and a token for one login. Run again while it is up, it says how it is, starts what failed, names
-    the settings that have changed since, and prints a fresh token. Ctrl-C before the end stops what was started; in the
+    the settings that have changed since, and prints a fresh token. A plugin that failed is named and is no failure
+    of the start. Ctrl-C before the end stops what was started; in the
     foreground Ctrl-C and SIGTERM end everything, and the supervisor's log joins standard error with --json.
     """
     loaded = loading.load(flags)
@@ -270,6 +274,8 @@ def _say(started: Started, *, as_json: bool) -> None:
     for part in started.parts:
         if part.state == "starting":
             screen.print(output.state(part.state), f"{part.name}: {part.detail}")
+        elif part.name in _BESIDE and part.state in _ILL:
+            screen.print(output.state(part.state), Text(f"{part.name}: {part.detail} {part.remedy}".rstrip()))
     screen.print(f"Skellig is up at [bold]{started.url}[/bold]")
     if started.token_file:
         kept = _shown(Path(started.token_file), root=Path(started.data))
@@ -290,5 +296,5 @@ def _raise_for(parts: Sequence[Part], stumbled: Sequence[ProgramState]) -> None:
             remedy="`skellig status` says whether a later start went better; `skellig up` tries again.",
         )
     for part in parts:
-        if part.state in {"degraded", "failed"}:
+        if part.state in _ILL and part.name not in _BESIDE:
             raise EngineUnavailable(f"{part.name} is {part.state}: {part.detail}", remedy=part.remedy)

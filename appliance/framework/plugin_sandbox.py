@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +11,9 @@ from typing import Final, cast
 
 import msgspec
 
-from appliance.base import durable, sandbox
+from appliance.base import sandbox
 from appliance.base.confine.order import Limits
 from appliance.base.paths import display
-from appliance.base.removal import remove_tree
 from appliance.contracts.tools import Evidence, Json, ToolContext, ToolOutput, ToolSpec
 from appliance.errors import DeadlineExceeded, InvalidInput, LimitExceeded, MalformedContent
 from appliance.framework.plugin_child import ORDER
@@ -73,8 +71,9 @@ class SandboxedTool:
 
     def _call(self, arguments: dict[str, Json], context: ToolContext, stop: threading.Event) -> ToolOutput:
         workspace = self._workspace(context)
-        scratch = Path(tempfile.mkdtemp(prefix="plugin-", dir=durable.make_directory(self.aside)))
-        try:
+        with sandbox.held(self.aside) as private:
+            scratch = private / "scratch"
+            scratch.mkdir()
             outcome = sandbox.run(
                 (sys.executable, "-I", "-c", _PROGRAM, str(_PACKAGE)),
                 folder=workspace or scratch,
@@ -86,8 +85,6 @@ class SandboxedTool:
                 ),
                 stop=stop.is_set,
             )
-        finally:
-            remove_tree(scratch)
         return self._output(outcome)
 
     def _workspace(self, context: ToolContext) -> Path | None:

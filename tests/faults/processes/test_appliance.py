@@ -129,16 +129,21 @@ def test_an_engine_that_dies_at_its_start_is_told_and_the_web_stays(house: House
     assert [part["state"] for part in status["parts"] if part["name"] == "engine-embed"] == ["failed"]
 
 
-def test_an_appliance_without_a_model_for_answers_comes_up_and_says_so(house: House) -> None:
-    """As on a host whose bundle has only small models: search and evidence are not down for want of prose."""
-    ran = house.skellig("up", SKELLIG_CHAT__MODEL="auto", SKELLIG_MODELS_AT="/srv/models")
+def test_an_appliance_without_a_model_for_answers_or_a_plugin_comes_up_and_says_so(house: House) -> None:
+    """As on a host whose bundle has only small models: search and evidence are not down for want of prose or of a plugin."""
+    ran = house.skellig("up", SKELLIG_CHAT__MODEL="auto", SKELLIG_MODELS_AT="/srv/models", SKELLIG_PLUGINS__ENABLED="ghost")
     assert ran.returncode == 0, ran.stderr
-    assert "evidence without prose" in " ".join(ran.stdout.split())
+    told = " ".join(ran.stdout.split())
+    assert "evidence without prose" in told
+    assert (
+        "degraded plugins: ghost: It is enabled and not installed. Install it, or take it out of `plugins.enabled`." in told
+    )
     for command in ("status", "up"):
         told = " ".join(house.skellig(command, SKELLIG_CHAT__MODEL="auto").stdout.split())
         assert "evidence without prose" in told
     status = json.loads(house.skellig("status", "--json", SKELLIG_CHAT__MODEL="auto").stdout)
-    assert (status["state"], status["chat"]) == ("ready", "none")
+    assert (status["state"], status["chat"]) == ("degraded", "none")
+    assert [part["name"] for part in status["parts"] if part["state"] not in {"ok", "off"}] == ["plugins"]
     chat = next(part for part in status["parts"] if part["name"] == "engine-chat")
     assert (chat["state"], chat["detail"]) == ("off", "No chat model is set up.")
 

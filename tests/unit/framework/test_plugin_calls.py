@@ -2,12 +2,16 @@
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from appliance.base import sandbox
 from appliance.contracts.tools import Grants, Json, Tool, ToolContext, ToolOutput
 from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, LimitExceeded, MalformedContent
 from appliance.framework.plugins import PluginLoader
@@ -45,7 +49,7 @@ class Going:
 
 def tools(folder: Path, name: str) -> Mapping[str, Tool]:
     found = PluginLoader(validate=len, aside=folder.with_name("aside"), folder=folder).load([name])
-    assert [status.state for status in found.statuses] == ["loaded"], found.statuses
+    assert {status.state for status in found.statuses if status.name == name} == {"loaded"}, found.statuses
     return {tool.spec.name: tool for tool in found.tools}
 
 
@@ -57,6 +61,29 @@ def call(tool: Tool, arguments: Mapping[str, Json], *, workspace: Path | None = 
 def own(tmp_path: Path, effect: str = "read", *, seconds: float = 20.0) -> Tool:
     name = f"own{tmp_path.name.replace('_', '')}"[:40]
     return tools(install(tmp_path / "plugins", name, f"TIMEOUT = {seconds}\n{SOURCE}"), name)[f"own_{effect}"]
+
+
+KILLED = """
+import os, signal, sys, threading
+from pathlib import Path
+from tests.support.house import until
+from tests.unit.framework.test_plugin_calls import call, own
+
+here = Path(sys.argv[1])
+threading.Thread(target=call, args=(own(here), {"do": "time.sleep(60)"}), daemon=True).start()
+until(lambda: len(list((here / "aside").glob("*/*"))) > 3)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_call_left_whose_process_was_killed_is_swept(tmp_path: Path) -> None:
+    """Nobody else looks into the folder of scratch, and each kill would leave some of it for ever."""
+    argv = [sys.executable, "-c", KILLED, str(tmp_path)]
+    assert subprocess.run(argv, cwd=Path(__file__).parents[3], check=False).returncode == -signal.SIGKILL
+    left = list((tmp_path / "aside").iterdir())
+    assert len(left) == 2
+    assert sandbox.sweep(tmp_path / "aside") == 2
+    assert list((tmp_path / "aside").iterdir()) == []
 
 
 def test_the_example_s_tool_answers(tmp_path: Path) -> None:
