@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from appliance.framework.agent import Agent
     from appliance.framework.chat import ChatSession
-    from appliance.framework.checkpoint import Checkpoint, Checkpointer, MemoryCheckpointer
+    from appliance.framework.checkpoint import Checkpoint, Checkpointer
+    from appliance.framework.checkpoint_memory import MemoryCheckpointer
     from appliance.framework.checkpoint_sqlite import SqliteCheckpointer
     from appliance.framework.client import ApplianceClient
     from appliance.framework.events import AgentEvent, EventType
@@ -33,7 +34,8 @@ _MODULES: Final = {
     "agent": ("Agent",),
     "chat": ("ChatSession",),
     "client": ("ApplianceClient",),
-    "checkpoint": ("Checkpoint", "Checkpointer", "MemoryCheckpointer"),
+    "checkpoint": ("Checkpoint", "Checkpointer"),
+    "checkpoint_memory": ("MemoryCheckpointer",),
     "checkpoint_sqlite": ("SqliteCheckpointer",),
     "events": ("AgentEvent", "EventType"),
     "graph": ("StateGraph",),

@@ -1,15 +1,14 @@
 """Checkpoints: where a run stands after a step, kept so that it can go on from there.
 
-Two keepers have one contract: `MemoryCheckpointer` here, and `appliance.framework.checkpoint_sqlite`.
+Two keepers have one contract: `checkpoint_memory` and `checkpoint_sqlite`.
 """
 
-import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from appliance.errors import Conflict, HostUnfit, StoreCorrupt
+from appliance.errors import Conflict
 
 FORMAT: Final = 1
 """The form of what is kept. One of another form is refused and left alone."""
@@ -88,112 +87,9 @@ class Checkpointer(Protocol):
         """Forget a thread and those of its subgraphs."""
 
 
-def encoded(checkpoint: Checkpoint) -> str:
-    """Return *checkpoint* as JSON."""
-    body = {each.name: getattr(checkpoint, each.name) for each in fields(Checkpoint)}
-    due = [[each.node, each.given, each.join_at] for each in checkpoint.due]
-    return json.dumps({**body, "due": due}, allow_nan=False)
-
-
-def decoded(body: str, *, thread_id: str, format_: int) -> Checkpoint:
-    """Return the checkpoint in *body*; raise `HostUnfit` for one of another *format_*, `StoreCorrupt` for what is none."""
-    if format_ != FORMAT:
-        raise HostUnfit(
-            f"The checkpoint of the thread {thread_id!r} has the format {format_}, and this version reads {FORMAT}.",
-            remedy="Go on with the version that wrote it, or begin under another thread id. It was left as it is.",
-            thread=thread_id,
-        )
-    try:
-        found = json.loads(body)
-        due = tuple(Due(node, given, join_at) for node, given, join_at in found["due"])
-        return Checkpoint(**{**found, "due": due, "ran": tuple(found["ran"]), "waits": tuple(found["waits"])})
-    except (ValueError, KeyError, TypeError) as exc:
-        raise StoreCorrupt(f"A checkpoint of the thread {thread_id!r} cannot be read: {exc}.", thread=thread_id) from exc
-
-
 def inner_thread(thread_id: str, step: int, index: int, node: str) -> str:
     """Return the thread of the subgraph that *node* runs as the branch *index* of a *step*."""
     return f"{thread_id}/{step}.{index}.{node}"
-
-
-@dataclass(slots=True)
-class _Thread:
-    kept: list[tuple[Checkpoint, str]] = field(default_factory=list)  # the second is what is read: nobody shares its state
-    writes: dict[int, dict[int, str]] = field(default_factory=dict)
-
-
-class MemoryCheckpointer:
-    """Keeps the newest *keep* checkpoints of each thread while the process lives.
-
-    Of threads that are finished the newest *finished* are kept, of others all.
-    """
-
-    def __init__(self, *, keep: int = KEEP, finished: int = FINISHED) -> None:
-        self._keep = keep
-        self._finished = finished
-        self._threads: dict[str, _Thread] = {}
-        self._claimed: set[str] = set()
-
-    @asynccontextmanager
-    async def claim(self, thread_id: str) -> AsyncIterator[None]:
-        """Hold the thread for one run."""
-        if thread_id in self._claimed:
-            raise claimed(thread_id)
-        self._claimed.add(thread_id)
-        try:
-            yield
-        finally:
-            self._claimed.discard(thread_id)
-
-    async def put(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint."""
-        thread = self._threads.setdefault(checkpoint.thread_id, _Thread())
-        if thread.kept and thread.kept[-1][0].seq >= checkpoint.seq:
-            raise overtaken(checkpoint.thread_id)
-        thread.kept.append((checkpoint, encoded(checkpoint)))
-        del thread.kept[: -self._keep]
-        for step in [step for step in thread.writes if step < checkpoint.step]:
-            del thread.writes[step]
-        if checkpoint.status == "finished":
-            self._threads[checkpoint.thread_id] = self._threads.pop(checkpoint.thread_id)  # the newest is the last
-            await self._forget_long_finished()
-
-    async def latest(self, thread_id: str) -> Checkpoint | None:
-        """Return the newest checkpoint of a thread, or None."""
-        return next(iter(await self.history(thread_id, limit=1)), None)
-
-    async def get(self, thread_id: str, checkpoint_id: str) -> Checkpoint | None:
-        """Return one checkpoint, or None."""
-        return next((each for each in await self.history(thread_id, limit=self._keep) if each.id == checkpoint_id), None)
-
-    async def history(self, thread_id: str, *, limit: int = 100) -> Sequence[Checkpoint]:
-        """Return the newest checkpoints of a thread, the newest first."""
-        kept = self._threads.get(thread_id, _Thread()).kept
-        return [decoded(body, thread_id=thread_id, format_=each.format) for each, body in kept[: -limit - 1 : -1]]
-
-    async def put_write(self, thread_id: str, step: int, index: int, update: Mapping[str, object]) -> None:
-        """Keep what one branch of a step returned."""
-        thread = self._threads.setdefault(thread_id, _Thread())
-        thread.writes.setdefault(step, {})[index] = json.dumps(update, allow_nan=False)
-
-    async def writes(self, thread_id: str, step: int) -> Mapping[int, Mapping[str, object]]:
-        """Return what the branches of a step returned, by index."""
-        kept = self._threads.get(thread_id, _Thread()).writes.get(step, {})
-        return {index: json.loads(body) for index, body in kept.items()}
-
-    async def _forget_long_finished(self) -> None:
-        ended = [
-            name
-            for name, each in self._threads.items()
-            if "/" not in name and each.kept and each.kept[-1][0].status == "finished"
-        ]
-        for name in ended[: max(0, len(ended) - self._finished)]:
-            await self.delete(name)
-
-    async def delete(self, thread_id: str) -> None:
-        """Forget a thread and those of its subgraphs."""
-        for name in [name for name in self._threads if name == thread_id or name.startswith(f"{thread_id}/")]:
-            del self._threads[name]
 
 
 def claimed(thread_id: str) -> Conflict:

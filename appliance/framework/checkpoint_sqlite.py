@@ -7,15 +7,18 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from appliance.base.durable import storage_errors
 from appliance.base.sqlite import Guarded, connect
-from appliance.framework.checkpoint import FINISHED, KEEP, Checkpoint, claimed, decoded, encoded, overtaken
+from appliance.errors import InvalidInput, StoreCorrupt
+from appliance.framework.checkpoint import FINISHED, KEEP, Checkpoint, claimed, overtaken
+from appliance.framework.checkpoint_json import damaged, decoded, decoded_write, encoded
 
 R = TypeVar("R")
 
@@ -31,6 +34,10 @@ CREATE TABLE branch_writes (
     thread TEXT NOT NULL, step INTEGER NOT NULL, branch INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (thread, step, branch)
 ) WITHOUT ROWID;
+""",
+    """
+ALTER TABLE checkpoints ADD COLUMN crc INTEGER;
+ALTER TABLE branch_writes ADD COLUMN crc INTEGER;
 """,
 )
 _LOCK: Final = struct.Struct("hhqqi0q")  # struct flock: type, whence, start, length, pid
@@ -53,7 +60,9 @@ class SqliteCheckpointer:
     def __init__(self, path: Path, *, keep: int = KEEP, finished: int = FINISHED) -> None:
         self._keep = keep
         self._finished = finished
-        self._db = Guarded(connect(path, migrations=_MIGRATIONS))
+        with _damage_told(path):
+            self._db = Guarded(connect(path, migrations=_MIGRATIONS))
+        self._path = path
         self._lock_path = path.with_name(f"{path.name}.lock")
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
 
@@ -102,7 +111,9 @@ class SqliteCheckpointer:
     async def put_write(self, thread_id: str, step: int, index: int, update: Mapping[str, object]) -> None:
         """Keep what one branch of a step returned. On return it survives a power cut."""
         row = (thread_id, step, index, json.dumps(update, allow_nan=False))
-        await self._do(lambda: self._write("INSERT OR REPLACE INTO branch_writes VALUES (?, ?, ?, ?)", row))
+        await self._do(
+            lambda: self._write("INSERT OR REPLACE INTO branch_writes VALUES (?, ?, ?, ?, ?)", (*row, _crc(*row)))
+        )
 
     async def writes(self, thread_id: str, step: int) -> Mapping[int, Mapping[str, object]]:
         """Return what the branches of a step returned, by index."""
@@ -113,16 +124,19 @@ class SqliteCheckpointer:
         await self._do(lambda: self._delete(thread_id))
 
     async def _do(self, work: Callable[[], R]) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._aside, work)
+        with _damage_told(self._path):
+            try:
+                working = asyncio.get_running_loop().run_in_executor(self._aside, work)
+            except RuntimeError as exc:
+                raise InvalidInput(f"The checkpointer of {self._path} is closed.", remedy="Open another one.") from exc
+            return await working
 
     def _put(self, checkpoint: Checkpoint) -> None:
         thread, body = checkpoint.thread_id, encoded(checkpoint)
         try:
             with self._db.write() as conn:
-                row = conn.execute(
-                    "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)",
-                    (thread, checkpoint.seq, checkpoint.id, checkpoint.format, body),
-                ).lastrowid
+                given = (thread, checkpoint.seq, checkpoint.id, checkpoint.format, body)
+                row = conn.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", (*given, _crc(*given))).lastrowid
                 conn.execute("DELETE FROM branch_writes WHERE thread = ? AND step < ?", (thread, checkpoint.step))
                 if checkpoint.seq % _PRUNED_EVERY == 0:
                     conn.execute(
@@ -140,17 +154,39 @@ class SqliteCheckpointer:
 
     def _read(self, where: str, given: tuple[str | int, ...]) -> Sequence[Checkpoint]:
         with self._db.read() as conn:
-            rows = conn.execute(f"SELECT thread, format, body FROM checkpoints WHERE {where}", given)  # noqa: S608 - a literal
-            return [decoded(row["body"], thread_id=row["thread"], format_=row["format"]) for row in rows]
+            rows = conn.execute(f"SELECT thread, seq, id, format, body, crc FROM checkpoints WHERE {where}", given)  # noqa: S608 - a literal
+            return [decoded(_whole(row, thread=given[0]), thread_id=row["thread"], format_=row["format"]) for row in rows]
 
     def _writes(self, thread_id: str, step: int) -> Mapping[int, Mapping[str, object]]:
         with self._db.read() as conn:
-            rows = conn.execute("SELECT branch, body FROM branch_writes WHERE thread = ? AND step = ?", (thread_id, step))
-            return {row["branch"]: json.loads(row["body"]) for row in rows}
+            query = "SELECT thread, step, branch, body, crc FROM branch_writes WHERE thread = ? AND step = ?"
+            rows = conn.execute(query, (thread_id, step))
+            return {row["branch"]: decoded_write(_whole(row, thread=thread_id), thread_id=thread_id) for row in rows}
 
     def _delete(self, thread_id: str) -> None:
         with self._db.write() as conn:
             _forget(conn, thread_id)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of tables that are others, and of text that is none, into `StoreCorrupt`."""
+    try:
+        yield
+    except (sqlite3.OperationalError, UnicodeDecodeError) as exc:
+        raise StoreCorrupt(f"The database {path} is no store of checkpoints, or damaged: {exc}.", path=str(path)) from exc
+
+
+def _whole(row: sqlite3.Row, *, thread: object) -> str:
+    """Return the body of *row*; raise `StoreCorrupt` where it is not as it was written. Older rows have no checksum."""
+    *said, crc = tuple(row)
+    if not isinstance(row["body"], str) or (crc is not None and crc != _crc(*said)):
+        raise damaged(str(thread), "it is not as it was written")
+    return row["body"]
+
+
+def _crc(*row: object) -> int:
+    return zlib.crc32("\0".join(map(str, row)).encode())
 
 
 def _forget(conn: sqlite3.Connection, thread_id: str) -> None:

@@ -12,6 +12,7 @@ from appliance.framework.graph_events import S
 from appliance.framework.graph_plan import GivenLimits, Limits, Node, Plan, Subgraph, check_limit
 from appliance.framework.graph_shape import END, START, Branching, Work, shape
 from appliance.framework.graph_state import Merger, StateSchema
+from appliance.framework.graph_values import shown
 
 NodeWork = Callable[[S], S | Mapping[str, object] | Awaitable[S | Mapping[str, object] | None] | None]
 """A node: gets a copy of the state, returns the keys that change, None, or a whole state; plain or asynchronous."""
@@ -49,6 +50,7 @@ class StateGraph(Generic[S]):
 
     def add_node(self, name: str, work: NodeWork[S], *, timeout: float | None = None) -> Self:
         """Add a node that does *work*, within *timeout* seconds if given. A plain function that blocks blocks every run."""
+        _named(name)
         if not callable(work):
             raise InvalidInput(f"The node {name!r} is a {type(work).__name__} and no function of the state.")
         check_limit(f"The timeout of the node {name!r}", timeout, whole=False)
@@ -57,7 +59,7 @@ class StateGraph(Generic[S]):
 
     def add_edge(self, source: str, target: str) -> Self:
         """Have *target* follow *source*. Several edges from one node lead to all their targets at once."""
-        self._edges.append((source, target))
+        self._edges.append((_named(source), _named(target)))
         return self
 
     def add_conditional_edge(
@@ -71,6 +73,9 @@ class StateGraph(Generic[S]):
         It returns a label of *branches*, a `Send` to one of their nodes, or a list of those; in a sequence of *branches*
         nodes are their own labels. What has no branch is an error: END is one only where it is named.
         """
+        targets = branches.values() if isinstance(branches, Mapping) else branches
+        for name in (source, *targets):
+            _named(name)
         labelled = dict(branches) if isinstance(branches, Mapping) else {each: each for each in branches}
         self._branchings.append(Branching(source, cast("Work", choose), cast("Mapping[object, str]", labelled)))
         return self
@@ -89,7 +94,7 @@ class StateGraph(Generic[S]):
         without them the keys that both have. What it changed is written. It is kept, resumed and interrupted with the graph
         around it, whose limits each of its runs has unless it comes compiled.
         """
-        self._inner[name] = _Inner(cast("StateGraph[object] | CompiledGraph[object]", graph), inputs, outputs)
+        self._inner[_named(name)] = _Inner(cast("StateGraph[object] | CompiledGraph[object]", graph), inputs, outputs)
         self._nodes.append(Node(name, _unresolved))
         return self
 
@@ -121,6 +126,8 @@ class StateGraph(Generic[S]):
         on with ``resume``. Raise `InvalidInput` with a sentence for each fault: no entry point, a name that is there twice
         or unknown, a node that cannot be reached or leads nowhere, interrupts without a checkpointer to resume from.
         """
+        if self._is_within_itself():
+            raise InvalidInput("The graph is a subgraph of itself.", remedy="For a cycle, lead back to one of its nodes.")
         made = shape([each.name for each in self._nodes], self._edges, self._branchings)
         bounds = _limits(limits)
         inner = {name: self._subgraph(name, each, bounds) for name, each in self._inner.items()}
@@ -139,6 +146,18 @@ class StateGraph(Generic[S]):
             fingerprint=made.fingerprint({**self._schema.described, **fingerprints}),
         )
         return CompiledGraph(plan, checkpointer=checkpointer, clock=clock or SystemClock())
+
+    def _is_within_itself(self) -> bool:
+        seen: list[object] = []
+        waiting: list[object] = [each.graph for each in self._inner.values()]
+        while waiting:
+            graph = waiting.pop()
+            if graph is self:
+                return True
+            if isinstance(graph, StateGraph) and not any(graph is each for each in seen):
+                seen.append(graph)
+                waiting += [each.graph for each in graph._inner.values()]  # noqa: SLF001 - another of our own
+        return False
 
     def _strange_names(self, stops: Collection[str]) -> Iterator[str]:
         names, keys = {each.name for each in self._nodes}, self._schema.keys
@@ -175,6 +194,12 @@ class StateGraph(Generic[S]):
         if strange:
             raise InvalidInput(f"The subgraph {name!r} is given the key {strange[0]!r}, which its schema or ours has not.")
         return sub
+
+
+def _named(name: object) -> str:
+    if not isinstance(name, str):
+        raise InvalidInput(f"{shown(name)} is no name of a node.", remedy="Names are text.")
+    return name
 
 
 def _limits(given: GivenLimits) -> Limits:

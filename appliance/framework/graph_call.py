@@ -34,7 +34,9 @@ async def call(work: Work, state: object, *, who: str, timeout_s: float | None, 
         raise StepFailed(f"{who} was cancelled from within.") from exc
     except ApplianceError as exc:
         raise type(exc)(f"{who} failed: {exc.message}", remedy=exc.remedy, **exc.context) from exc
-    except Exception as exc:  # the step is the author's
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as exc:  # the step is the author's
         raise StepFailed(f"{who} raised {_told(exc)}") from exc
     if not ended:
         raise DeadlineExceeded(f"{who} took longer than {timeout_s:g} s.", remedy="Give it more time, or less to do.")
@@ -97,7 +99,7 @@ def _heard(task: "asyncio.Task[object]") -> None:
         task.exception()
 
 
-def _told(exc: Exception) -> str:
+def _told(exc: BaseException) -> str:
     text = str(exc)
     cut = f"{text[:_LONGEST_TEXT]} (cut from {len(text):,} characters)" if len(text) > _LONGEST_TEXT else text
     return f"{type(exc).__name__}: {cut}" if cut else f"{type(exc).__name__}."

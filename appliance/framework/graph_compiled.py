@@ -11,14 +11,16 @@ from appliance.errors import Conflict, InvalidInput, NotFound
 from appliance.framework.checkpoint import Checkpoint, Checkpointer
 from appliance.framework.graph_events import GraphEvent, GraphResult, S
 from appliance.framework.graph_keep import Keeper, Mark, Position, admit, position_of
-from appliance.framework.graph_plan import Plan, Subgraph
+from appliance.framework.graph_plan import Plan, Subgraph, check_limit
 from appliance.framework.graph_run import ENTERING, Run
 from appliance.framework.graph_shape import END, START
 from appliance.framework.graph_state import Values
 from appliance.framework.graph_step import Tell
+from appliance.framework.graph_values import shown
 from appliance.framework.mermaid import Form, flowchart
 from appliance.ids import new_id
 
+MOST_HISTORY: Final = 1_000_000  # checkpoints that are told at once
 _THREAD: Final = re.compile(r"[\w.:@-]{1,200}")
 
 
@@ -76,7 +78,8 @@ class CompiledGraph(Generic[S]):
 
     async def get_state_history(self, thread_id: str, *, limit: int = 100) -> Sequence[Checkpoint]:
         """Return the newest *limit* checkpoints of a thread, the newest first."""
-        return await self._kept().history(_named(thread_id), limit=limit)
+        check_limit("The limit", limit, whole=True)
+        return await self._kept().history(_named(thread_id), limit=min(limit, MOST_HISTORY))
 
     async def fork(
         self,
@@ -219,5 +222,5 @@ def _typed(result: GraphResult[object]) -> GraphResult[S]:
 
 def _named(thread_id: str) -> str:
     if not isinstance(thread_id, str) or _THREAD.fullmatch(thread_id) is None:
-        raise InvalidInput(f"{thread_id!r} is no thread id.", remedy="Take up to 200 letters, digits and . _ : - @.")
+        raise InvalidInput(f"{shown(thread_id)} is no thread id.", remedy="Take up to 200 letters, digits and . _ : - @.")
     return thread_id

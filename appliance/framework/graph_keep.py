@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from appliance.base.clock import Clock
 from appliance.errors import Conflict, NotFound
 from appliance.framework.checkpoint import Checkpoint, Checkpointer, Due
+from appliance.framework.checkpoint_json import damaged
 from appliance.framework.graph_plan import Plan
+from appliance.framework.graph_shape import END, START
 from appliance.framework.graph_state import Values
 from appliance.ids import new_id
 
@@ -102,7 +104,11 @@ class Keeper:
 
 
 def position_of(checkpoint: Checkpoint, *, plan: Plan) -> Position:
-    """Return where *checkpoint* stood; raise `InvalidInput` where its state is none of the schema."""
+    """Return where *checkpoint* stood; raise `InvalidInput` for a state of another schema, `StoreCorrupt` for odd nodes."""
+    places = {START, *plan.nodes}
+    for each in checkpoint.due:
+        if each.node not in places or each.join_at not in (None, END, *plan.nodes):
+            raise damaged(checkpoint.thread_id, f"what is due, {each.node!r}, is no node")
     due = tuple(
         each if each.given is None else replace(each, given=plan.schema.loaded(each.given)) for each in checkpoint.due
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from appliance.errors import InvalidInput
 from appliance.framework.graph_shape import Shape, Work
 from appliance.framework.graph_state import Merger, StateSchema
+from appliance.framework.graph_values import shown
 
 if TYPE_CHECKING:
     from appliance.framework.graph_compiled import CompiledGraph
@@ -82,4 +83,4 @@ def check_limit(name: str, value: object, *, whole: bool) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     if not ((number and (isinstance(value, int) or not whole)) or (value is None and not whole)):
         kind = "a whole number above 0" if whole else "a number of seconds above 0, or None"
-        raise InvalidInput(f"{name} is {value!r} and should be {kind}.", limit=name)
+        raise InvalidInput(f"{name} is {shown(value)} and should be {kind}.", limit=name)

@@ -1,7 +1,6 @@
 """The state of a graph: read from its schema, checked at every write, copied whenever it changes hands."""
 
 import contextlib
-import copy
 import dataclasses
 import re
 import typing
@@ -14,15 +13,14 @@ from pydantic_core import PydanticSerializationError
 if typing.TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-from appliance.errors import Conflict, InvalidInput, StepFailed
+from appliance.errors import Conflict, InvalidInput, LimitExceeded, StepFailed
+from appliance.framework.graph_values import DEEPEST, MOST_SIZE, copied, differs, plain, same, shown
 
 Values = dict[str, object]
 Merger = typing.Callable[[object, object], object]
 
-_ATOMS: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _ARBITRARY: Final = ConfigDict(arbitrary_types_allowed=True)
-_DEEPEST: Final = 200  # lists and mappings within each other
-_DEEP: Final = f"Give plain values that nest no deeper than {_DEEPEST} and do not contain themselves."
+_DEEP: Final = f"Give plain values that nest no deeper than {DEEPEST} and do not contain themselves."
 _NO_NAME: Final = re.compile(r"(?:\w+\.)+(?=\w)| at 0x[0-9a-f]+")  # modules and addresses
 
 
@@ -108,12 +106,14 @@ class StateSchema:
 
     def dumped(self, state: Mapping[str, object]) -> Values:
         """Return *state* as JSON values; raise `InvalidInput` naming the key that has none, or would come back changed."""
-        return {key: value if _plain(value) else self._json(key, value) for key, value in state.items()}
+        return {key: value if plain(value) else self._json(key, value) for key, value in state.items()}
 
     def loaded(self, stored: Mapping[str, object]) -> Values:
         """Return the state that `dumped` gave as *stored*; raise `InvalidInput` where it is none of the schema."""
         state: Values = {}
         for key, value in stored.items():
+            if self._kind != "open" and key not in self._types:
+                raise InvalidInput(f"The stored key {shown(key)} is none of {self.name}.", remedy=self._known())
             try:
                 state[key] = self._types[key].validate_python(value, strict=False) if key in self._types else value
             except ValidationError as exc:
@@ -124,10 +124,15 @@ class StateSchema:
         checked: Values = {}
         for key, value in given.items():
             if not isinstance(key, str) or (self._kind != "open" and key not in self._types):
-                raise InvalidInput(f"{what} has a key {key!r}, which {self.name} has not.", remedy=self._known(), key=key)
+                name = shown(key)
+                raise InvalidInput(f"{what} has a key {name}, which {self.name} has not.", remedy=self._known(), key=name)
             try:
                 own = copied(value)
                 checked[key] = self._types[key].validate_python(own, strict=True) if self._types else own
+            except LimitExceeded as exc:
+                raise LimitExceeded(
+                    f"{what} is too large at the key {key!r}: {exc.message}", remedy=exc.remedy, limit=MOST_SIZE
+                ) from exc
             except ValidationError as exc:
                 raise InvalidInput(
                     f"{what} has for the key {key!r} {_a(value)}, which is no {self._type(key)}: {_said(exc)}.", key=key
@@ -151,14 +156,16 @@ class StateSchema:
             return value
         try:
             merged = merger(copied(state[key]), value)
-        except Exception as exc:  # the merger is the author's
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as exc:  # the merger is the author's
             raise StepFailed(f"The merger of the key {key!r} raised {type(exc).__name__}: {exc}") from exc
         return self._checked({key: merged}, "What the merger made")[key]
 
     def _json(self, key: str, value: object) -> object:
         with contextlib.suppress(PydanticSerializationError, ValidationError, KeyError, RecursionError, ValueError):
             stored = cast("object", self._types[key].dump_python(value, mode="json"))
-            if _plain(stored) and same(self._types[key].validate_python(stored, strict=False), value):
+            if plain(stored) and same(self._types[key].validate_python(stored, strict=False), value):
                 return stored
         raise InvalidInput(
             f"The key {key!r} holds {_a(value)} that is no JSON, so the state cannot be kept.",
@@ -172,35 +179,6 @@ class StateSchema:
 
     def _known(self) -> str:
         return "" if self._kind == "open" else f"{self.name} has {', '.join(map(repr, self._types)) or 'no keys'}."
-
-
-def copied(value: object, *, depth: int = 0) -> object:
-    """Return a deep copy of *value*; raise `RecursionError` where it nests too deep."""
-    kind = type(value)
-    if kind in _ATOMS:
-        return value
-    if depth > _DEEPEST:
-        raise RecursionError
-    if kind is dict:
-        return {key: copied(each, depth=depth + 1) for key, each in cast("dict[object, object]", value).items()}
-    if kind is list:
-        return [copied(each, depth=depth + 1) for each in cast("list[object]", value)]
-    return copy.deepcopy(value)
-
-
-def same(one: object, other: object) -> bool:
-    """Return whether the values are of one type and equal; values that cannot be compared are not."""
-    if one is other:
-        return True
-    try:
-        return type(one) is type(other) and bool(one == other)
-    except Exception:  # noqa: BLE001 - as it says
-        return False
-
-
-def differs(given: Mapping[str, object], key: str, value: object) -> bool:
-    """Return whether *value* is not what *given* has for *key*."""
-    return key not in given or not same(given[key], value)
 
 
 def _kind(schema: type) -> Literal["open", "mapping", "dataclass", "model"]:
@@ -263,19 +241,6 @@ def _values(given: object) -> Mapping[str, object]:
     if isinstance(given, BaseModel):
         return {key: getattr(given, key) for key in type(given).model_fields}
     return {each.name: getattr(given, each.name) for each in dataclasses.fields(given) if each.init}  # type: ignore[arg-type]
-
-
-def _plain(value: object) -> bool:
-    kind = type(value)
-    if kind is float:
-        return value == value and value not in (float("inf"), float("-inf"))  # noqa: PLR0124 - NaN differs from itself
-    if kind in _ATOMS:
-        return kind is not bytes
-    if kind is list:
-        return all(map(_plain, cast("list[object]", value)))
-    if kind is dict:
-        return all(type(key) is str and _plain(each) for key, each in cast("dict[object, object]", value).items())
-    return False
 
 
 def _capital(text: str) -> str:

@@ -13,7 +13,8 @@ from appliance.framework.graph_events import GraphEvent, GraphEventType, GraphRe
 from appliance.framework.graph_keep import Keeper, Position
 from appliance.framework.graph_plan import Plan, Subgraph
 from appliance.framework.graph_shape import END, Branching, Send
-from appliance.framework.graph_state import Values, copied, differs
+from appliance.framework.graph_state import Values
+from appliance.framework.graph_values import copied, differs, shown
 
 MOST_BRANCHES: Final = 10_000  # of one condition
 
@@ -136,11 +137,11 @@ class Step:
         ]
 
     def _sent(self, send: Send, branching: Branching, state: Values) -> Due:
-        known = set(branching.branches.values())
-        if send.node not in known - {END}:
-            raise _no_branch(send.node, branching, sorted(known - {END}))
-        if send.join_at is not None and send.join_at not in {*self.plan.shape.nodes, END}:
-            raise InvalidInput(f"A Send behind {branching.source!r} joins at {send.join_at!r}, which is no node.")
+        known = sorted({*branching.branches.values()} - {END})
+        if send.node not in known:
+            raise _no_branch(send.node, branching, known)
+        if send.join_at is not None and send.join_at not in (*self.plan.shape.nodes, END):
+            raise InvalidInput(f"A Send behind {branching.source!r} joins at {shown(send.join_at)}, which is no node.")
         who = f"the Send to {send.node!r}"
         return Due(send.node, self.plan.schema.update(send.state, given=state, who=who), send.join_at)
 
@@ -161,8 +162,8 @@ class Step:
             returned: object = await self._inside(node.name, node.work, index, given, position.step)
         else:
             timeout = self.plan.limits.node_timeout if node.timeout_s is None else node.timeout_s
-            shown = self.plan.schema.shown(given)
-            returned = await call(node.work, shown, who=f"The node {node.name!r}", timeout_s=timeout, aside=beside)
+            own = self.plan.schema.shown(given)
+            returned = await call(node.work, own, who=f"The node {node.name!r}", timeout_s=timeout, aside=beside)
         update = self.plan.schema.update(returned, given=given, who=who)
         if beside or due.given is not None:
             update = {key: value for key, value in update.items() if key in self.plan.mergers or differs(given, key, value)}
@@ -205,6 +206,6 @@ def _found(label: object, branching: Branching) -> Due:
 
 def _no_branch(label: object, branching: Branching, known: Sequence[object]) -> InvalidInput:
     return InvalidInput(
-        f"The condition behind {branching.source!r} gave {label!r}, and no branch is called so.",
+        f"The condition behind {branching.source!r} gave {shown(label)}, and no branch is called so.",
         remedy=f"Its branches are {', '.join(map(repr, known))}. Add one, or END for those that end there.",
     )

@@ -24,7 +24,10 @@ class NoIndex(IndexError):
 
 def shown(value: object) -> str:
     """Return *value* as a sentence may hold it: short whatever it is."""
-    return _SHOWN.repr(value)
+    try:
+        return _SHOWN.repr(value)
+    except Exception:  # noqa: BLE001 - whatever a class of a host's does, or a number of thousands of digits
+        return f"a {type(value).__name__}"
 
 
 def absent(value: object) -> bool:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from appliance.base import sqlite
-from appliance.errors import Conflict, DiskFull, HostUnfit, StoreCorrupt
+from appliance.errors import Conflict, DiskFull, HostUnfit, InvalidInput, StoreCorrupt
 from appliance.framework import END, Checkpoint, Checkpointer, SqliteCheckpointer, StateGraph
 from appliance.framework.checkpoint import FORMAT, Due
+from appliance.framework.checkpoint_json import encoded
+from appliance.framework.checkpoint_sqlite import _MIGRATIONS
 from tests.support import killed_graph
 from tests.support.house import until
 from tests.support.state_graphs import Counted, begun, failed
@@ -167,14 +169,73 @@ def test_a_broken_checkpoint_is_told_as_such(tmp_path: Path) -> None:
     async def run() -> None:
         async with SqliteCheckpointer(tmp_path / "threads.db") as kept:
             await grown(kept, 1)
-            for body in ("{", "[]", json.dumps({"due": [], "ran": [], "waits": []}), json.dumps({"due": [[1]]})):
-                conn = sqlite.connect(tmp_path / "threads.db")
-                conn.execute("UPDATE checkpoints SET body = ?", (body,))
-                conn.close()
+            whole = json.loads(encoded(FIRST))
+            wrong = {
+                **dict.fromkeys(("state", "due", "visits", "waits", "ran", "error", "graph"), 5),
+                **dict.fromkeys(("step", "seq", "status", "stopped", "format"), "x"),
+                "thread_id": "other",
+            }
+            bodies = [
+                *("{", "[]", "null", "[" * 100_000, "9" * 5_000, b"\xff"),
+                *(json.dumps(whole | {key: value}) for key, value in wrong.items()),
+                *(json.dumps({key: value for key, value in whole.items() if key != left_out}) for left_out in ("due", "id")),
+                json.dumps(whole | {"more": 1}),
+                json.dumps(whole | {"due": [["a"]]}),
+            ]
+            conn = sqlite.connect(tmp_path / "threads.db")
+            for body in bodies:
+                conn.execute("UPDATE checkpoints SET body = ?, crc = NULL", (body,))
                 with pytest.raises(StoreCorrupt, match="'t' cannot be read"):
                     await kept.latest("t")
+            conn.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE checkpoints SET body = replace(body, '1.5', '2.5')", "not as it was written"),
+        ("UPDATE checkpoints SET thread = 't', seq = 9 WHERE thread = 'u'", "not as it was written"),
+        ("UPDATE branch_writes SET branch = 3", "not as it was written"),
+        ("UPDATE branch_writes SET body = 5, crc = NULL", "cannot be read"),
+        ("UPDATE branch_writes SET body = 'x', crc = NULL", "cannot be read"),
+        ("DROP TABLE branch_writes", "no store of checkpoints"),
+        ("ALTER TABLE checkpoints RENAME COLUMN body TO other", "no store of checkpoints"),
+    ],
+)
+def test_what_is_not_as_it_was_written_is_told(tmp_path: Path, damage: str, said: str) -> None:
+    async def run() -> None:
+        async with SqliteCheckpointer(tmp_path / "threads.db") as kept:
+            for thread in "tu":
+                await grown(kept, 1, thread)
+            await kept.put_write("t", 0, 0, {"n": 0})
+            conn = sqlite.connect(tmp_path / "threads.db")
+            conn.execute(damage)
+            conn.close()
+            found = await asyncio.gather(kept.latest("t"), kept.writes("t", 0), return_exceptions=True)
+            (error,) = (each for each in found if isinstance(each, StoreCorrupt))
+            assert said in str(error)
+
+    asyncio.run(run())
+
+
+def test_what_was_written_without_checksums_is_read(tmp_path: Path) -> None:
+    async def run() -> None:
+        conn = sqlite.connect(tmp_path / "threads.db", migrations=_MIGRATIONS[:1])
+        conn.execute("INSERT INTO checkpoints VALUES ('t', 1, 'chk_1', 1, ?)", (encoded(FIRST),))
+        conn.close()
+        async with SqliteCheckpointer(tmp_path / "threads.db") as kept:
+            assert await kept.latest("t") == FIRST
+
+    asyncio.run(run())
+
+
+def test_a_keeper_that_is_closed_says_so(tmp_path: Path) -> None:
+    kept = SqliteCheckpointer(tmp_path / "threads.db")
+    kept.close()
+    with pytest.raises(InvalidInput, match="is closed"):
+        asyncio.run(kept.latest("t"))
 
 
 def started(folder: Path, thread: str) -> "subprocess.Popen[str]":

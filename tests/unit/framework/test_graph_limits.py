@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
@@ -32,6 +32,56 @@ def test_what_no_future_takes_fails_the_node_too() -> None:
     for name in "ab":
         graph.add_node(name, lambda _: next(iter(()))).set_entry_point(name).set_finish_point(name)
     failed(asyncio.run(graph.compile(timeout=30.0).invoke(begun())), StepFailed, "'a' raised RuntimeError", "StopIteration")
+
+
+class Odd(BaseException):
+    """An error that is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [Odd, asyncio.CancelledError, BaseExceptionGroup("g", [Odd()])])
+@pytest.mark.parametrize("where", ["node", "merger", "condition"])
+def test_an_author_s_step_may_end_in_any_way(where: str, error: BaseException) -> None:
+    """What ended the run itself would leave a thread that says that it runs."""
+
+    def ends(here: str) -> bool:
+        if here == where:
+            raise error
+        return False
+
+    def node(_: Counted) -> Mapping[str, object]:
+        ends("node")
+        return {"n": 1}
+
+    graph = StateGraph(Counted).add_node("a", node).set_entry_point("a")
+    graph.add_conditional_edge("a", lambda _: ends("condition") or END, [END])
+    graph.add_state_merger("n", lambda _, new: ends("merger") or new)
+    for limit in (None, 30.0):
+        failed(asyncio.run(graph.compile(node_timeout=limit).invoke(begun())), StepFailed)
+
+
+def _doubled(times: int) -> object:
+    value: object = "x"
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [(_doubled(60), 1), "x" * 16_000_001, [{"k" * 1_000: "x" * 1_000}] * 8_000],
+    ids=["doubled", "text", "texts"],
+)
+def test_a_state_that_would_be_too_large_fails_the_step(value: object) -> None:
+    """A list of lists that are one and the same is a few bytes, and endless once it is copied."""
+    graph = StateGraph(dict).add_node("a", lambda _: {"k": value}).set_entry_point("a").set_finish_point("a").compile()
+    result = asyncio.run(graph.invoke({}))
+    failed(result, LimitExceeded, "'k'", "16,000,000")  # type: ignore[arg-type]
+
+
+def test_an_input_that_is_too_large_is_refused() -> None:
+    graph = StateGraph(dict).add_node("a", lambda _: None).set_entry_point("a").set_finish_point("a").compile()
+    with pytest.raises(LimitExceeded, match="The input is too large at the key 'k'"):
+        asyncio.run(graph.invoke({"k": "x" * 16_000_001}))
 
 
 def test_a_merger_that_raises_fails_the_step() -> None:

@@ -17,6 +17,12 @@ def chain() -> "StateGraph[Counted]":
     return graph.set_entry_point("a").add_edge("a", "b").set_finish_point("b")
 
 
+def within_itself() -> "StateGraph[Counted]":
+    graph, outer = chain(), chain()
+    outer.add_subgraph("inner", graph).add_edge("a", "inner").add_edge("inner", "b")
+    return graph.add_subgraph("outer", outer).add_edge("a", "outer").add_edge("outer", "b")
+
+
 FAULTS: list[tuple[str, Callable[[], object], str]] = [
     ("nothing", lambda: StateGraph(Counted).compile(), "it has no node"),
     ("entry", lambda: StateGraph(Counted).add_node("a", nothing).set_finish_point("a").compile(), "no entry point"),
@@ -33,6 +39,10 @@ FAULTS: list[tuple[str, Callable[[], object], str]] = [
     ("start", lambda: chain().add_edge("a", START).compile(), "leads to '__start__', which is no node"),
     ("end", lambda: chain().add_edge(END, "a").compile(), "comes from '__end__', which is no node"),
     ("own name", lambda: chain().add_node(END, nothing).compile(), "'__end__' is a name of its own"),
+    ("number as name", lambda: chain().add_node(7, nothing), "7 is no name of a node"),  # type: ignore[arg-type]
+    ("list as target", lambda: chain().add_edge("a", []), "[] is no name of a node"),  # type: ignore[arg-type]
+    ("list as branch", lambda: chain().add_conditional_edge("a", nothing, {1: []}), "[] is no name of a node"),  # type: ignore[dict-item]
+    ("in itself", lambda: within_itself().compile(), "a subgraph of itself"),
     ("no name", lambda: chain().add_node(" ", nothing).compile(), "' ' is no name of a node"),
     (
         "branch",

@@ -219,6 +219,9 @@ def test_threads_that_are_not_there_and_names_that_are_none_are_told(kept: Check
         for name in ("", "a/b", "x" * 201, "a b", 7):
             with pytest.raises(InvalidInput, match="no thread id"):
                 await graph.invoke(begun(), thread_id=name)  # type: ignore[arg-type]
+        for limit in (0, -1, "x", None, 1.5):
+            with pytest.raises(InvalidInput, match="The limit is"):
+                await graph.get_state_history("t", limit=limit)  # type: ignore[arg-type]
         bare = chain.graph().compile()
         for call in (bare.resume("t"), bare.get_state("t"), bare.invoke(begun(), thread_id="t")):  # type: ignore[assignment]
             with pytest.raises(InvalidInput, match="checkpointer"):
@@ -345,7 +348,7 @@ def test_values_that_the_schema_knows_come_back_as_they_were(kept: Checkpointer)
     assert seen == [given]
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, (1, 2), float("nan"), float("inf"), [b"x"], {"a": {1, 2}}])
+@pytest.mark.parametrize("value", [object(), {1: 2}, (1, 2), float("nan"), float("inf"), [b"x"], {"a": {1, 2}}, [10**5000]])
 def test_a_state_that_is_no_json_fails_the_step_and_names_the_key(kept: Checkpointer, value: object) -> None:
     async def run() -> None:
         graph = StateGraph(Rich).add_node("a", lambda _: {"span": (0, 1)}).add_node("odd", lambda _: {"free": value})
