@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Final, get_args
 
@@ -55,6 +56,12 @@ class Learnt:
             for kind in get_args(TaskType)
             if (count := self._types[kind])
         }
+
+
+@cache
+def learnt() -> Learnt:
+    """Return what the examples that come with the appliance teach; a process learns it once."""
+    return Learnt(examples())
 
 
 def _features(message: str) -> set[str]:

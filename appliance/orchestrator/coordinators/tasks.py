@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from appliance.codeintel import questions
 from appliance.orchestrator.coordinators.keywords import MOST_KEYWORDS, keywords_of, names_in
-from appliance.orchestrator.coordinators.task_examples import Example, Learnt, examples
+from appliance.orchestrator.coordinators.task_examples import Example, Learnt, learnt
 from appliance.orchestrator.coordinators.task_signs import PATTERNS, TaskType
 from appliance.orchestrator.coordinators.task_size import Complexity, complexity_of
 
@@ -44,7 +44,7 @@ class TaskAnalyzer:
     """Tells tasks apart by signs and by what it learnt from *seen*; the same words always give the same answer."""
 
     def __init__(self, seen: Sequence[Example] | None = None) -> None:
-        self._learnt = Learnt(examples() if seen is None else seen)
+        self._learnt = learnt() if seen is None else Learnt(seen)
 
     def analyze(self, message: str, *, history: Sequence[str] = ()) -> TaskAnalysis:
         """Return what *message* asks for. One that says too little by itself is read with the latest of *history*."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, cast
 
 from jsonschema import Draft202012Validator
@@ -19,6 +20,7 @@ _DEFINITION: Final = "#/$defs/"
 _INTEGER: Final = re.compile(r"\s*-?\d{1,18}(?:\.0+)?\s*")
 _FAULTS: Final = 3  # that are told at once: a model mends one after the other anyway
 _FAULT_CHARACTERS: Final = 200
+_REMEMBERED: Final = 256  # schemas that were found good: each run is given the same tools again
 
 
 class Arguments:
@@ -28,17 +30,12 @@ class Arguments:
     """
 
     def __init__(self, schema: JsonSchema) -> None:
-        plain: object = json.loads(canonical(cast("Mapping[str, Json]", schema)))
+        text = canonical(cast("Mapping[str, Json]", schema))
+        plain: object = json.loads(text)
         if not isinstance(plain, dict) or plain.get("type") != "object":
             raise InvalidInput("The schema of a tool's arguments is not of an object.", remedy='Give it `"type": "object"`.')
         _require_local(plain, plain.get("$defs"))
-        try:
-            Draft202012Validator.check_schema(plain)
-        except SchemaError as exc:
-            raise InvalidInput(
-                f"The schema of a tool's arguments is no JSON schema: {exc.message[:_FAULT_CHARACTERS]}",
-                remedy="Mend it by draft 2020-12.",
-            ) from exc
+        _require_schema(text)
         self.schema: JsonSchema = plain
         self._validator = Draft202012Validator(plain)
 
@@ -84,6 +81,17 @@ class Arguments:
             for name, part in _properties(self.schema).items()
         ]
         return (", ".join(rows) or "none")[:600]
+
+
+@lru_cache(_REMEMBERED)
+def _require_schema(text: str) -> None:
+    try:
+        Draft202012Validator.check_schema(json.loads(text))
+    except SchemaError as exc:
+        raise InvalidInput(
+            f"The schema of a tool's arguments is no JSON schema: {exc.message[:_FAULT_CHARACTERS]}",
+            remedy="Mend it by draft 2020-12.",
+        ) from exc
 
 
 def _object(given: object) -> Mapping[str, Json]:
