@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,9 +17,7 @@ from appliance.worker import job_handlers, mend
 from tests.support.appliance import make_services
 from tests.support.plugins import install, install_example
 from tests.support.repos import make_repo
-from tests.unit.framework.conftest import clean_path
-
-__all__ = ["clean_path"]  # used by pytest: what a plugin was imported from goes with the test
+from tests.unit.framework.conftest import cleaned
 
 FILES = {
     "words.glossary": "-- Lines of one file at one commit.\nspan = 'lines'\n\ngeneration = 'an index'\n",
@@ -40,9 +37,7 @@ def appliance(root: Path, plugins: Path | None) -> Iterator[Services]:
     extra = (
         {} if plugins is None else {"SKELLIG_PLUGINS__FOLDER": str(plugins), "SKELLIG_PLUGINS__ENABLED": "glossary-files"}
     )
-    path = sys.path[:]
-    with closing(make_services(root, extra=extra)) as services:
-        sys.path[:] = path  # the next one is another process
+    with cleaned(), closing(make_services(root, extra=extra)) as services:
         yield services
 
 

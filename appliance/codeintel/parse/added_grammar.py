@@ -35,6 +35,9 @@ class Told:
     docs: tuple[Node, ...]
 
 
+_NOTHING: Final = Told(None, ())
+
+
 @dataclass(frozen=True, slots=True)
 class AddedGrammar:
     """A parser, and the query for definitions."""
@@ -51,12 +54,15 @@ class AddedGrammar:
         captures: Captures = {}
         told: dict[int, Told] = {}
         for _, match in QueryCursor(self.query).matches(root):
-            names, docs = match.get("name", ()), tuple(match.get("doc", ()))
+            name, docs = next(iter(match.get("name", ())), None), tuple(match.get("doc", ()))
             for capture, nodes in match.items():
                 kind = capture.removeprefix(_DEFINES)
-                if kind != capture:
-                    captures.setdefault(f"d.{kind}", []).extend(nodes)
-                    told |= {node.id: Told(next(iter(names), None), docs) for node in nodes}
+                if kind == capture:
+                    continue
+                captures.setdefault(f"d.{kind}", []).extend(nodes)
+                for node in nodes:
+                    known = told.get(node.id, _NOTHING)
+                    told[node.id] = Told(known.name or name, max(known.docs, docs, key=len))
         return captures, told
 
 

@@ -35,6 +35,7 @@ _PARAMETERS: Final = frozenset(
 )  # of a head, that are members too
 _HEADED: Final = frozenset({"java", "csharp", "kotlin"})  # only there, because to find what a node stands in is slow
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
+_MOST_DOCS: Final = 60  # comments above a definition
 _COMMENT_MARKS: Final = " \t;%"  # of languages whose comments nobody here knows, beside those of `docs`
 _NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 
@@ -142,7 +143,7 @@ class SymbolFinder:
             above, below = comment_rows(lines, row, language=self._language)
             return above, comment_of(lines, above, below) if above < below else ""
         first = row
-        for doc in reversed(told.docs):
+        for doc in reversed(told.docs[-_MOST_DOCS:]):
             if self._last_line(doc.end_byte) != first:
                 break
             first = self._row(doc.start_byte)

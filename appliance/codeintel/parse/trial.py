@@ -12,7 +12,7 @@ from appliance.base.paths import display
 from appliance.codeintel.parse.added import AddedLanguage
 from appliance.errors import DeadlineExceeded, InvalidInput, LimitExceeded
 
-SECONDS: Final = 30.0
+SECONDS: Final = 10.0
 
 _PROGRAM: Final = "appliance.codeintel.parse.trial_child"
 _ROOT: Final = Path(__file__).parents[3]

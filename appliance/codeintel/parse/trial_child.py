@@ -15,7 +15,7 @@ from appliance.codeintel.parse.added_grammar import added_grammar
 from appliance.codeintel.parse.trial import Verdict
 from appliance.errors import InvalidInput
 
-_LIMITS: Final = ChildLimits(memory=2 << 30, cpu_seconds=20, file_size=0)
+_LIMITS: Final = ChildLimits(memory=2 << 30, cpu_seconds=10, file_size=0)
 _SAMPLE: Final = b"a (b) { c = 1; }\n"
 
 

@@ -1,5 +1,6 @@
 """Plugins at the doors: how each is, at the API, on the command line's and the console's status."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,28 +13,24 @@ from appliance.services import Services
 from tests.support.appliance import Client, make_services, serving
 from tests.support.plugins import install, install_example
 from tests.unit.console.test_pages import logged_in
-from tests.unit.framework.conftest import clean_path
-
-__all__ = ["clean_path"]  # used by pytest: what a plugin was imported from goes with the test
+from tests.unit.framework.conftest import cleaned
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Install the example, one that cannot be loaded, and one that nobody enabled."""
-    folder = install_example(tmp_path / "plugins")
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """Give an appliance with the example, one that cannot be loaded, and one that nobody enabled; tests change nothing."""
+    root = tmp_path_factory.mktemp("plugins")
+    folder = install_example(root / "plugins")
     install(folder, "broken", "raise RuntimeError('no licence <b>here</b>')")
     install(folder, "idle", "raise RuntimeError('never')")
-    return folder
-
-
-@pytest.fixture
-def services(tmp_path: Path, folder: Path) -> Iterator[Services]:
     extra = {"SKELLIG_PLUGINS__FOLDER": str(folder), "SKELLIG_PLUGINS__ENABLED": "glossary,glossary-files,broken"}
-    with closing(make_services(tmp_path / "data", extra=extra)) as services:
+    with cleaned(), closing(make_services(root / "data", extra=extra)) as services:
+        sys.path.remove(str(folder))  # no other appliance is to find them
         yield services
+        sys.path.append(str(folder))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(services: Services) -> Iterator[Client]:
     with serving(services) as client:
         yield client

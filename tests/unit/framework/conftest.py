@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +39,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentHouse]:
         yield replace(house, extra={"SKELLIG_PLUGINS__ENABLED": "asks, glossary", "SKELLIG_PLUGINS__FOLDER": str(plugins)})
 
 
-@pytest.fixture(autouse=True)
-def clean_path() -> Iterator[None]:
-    """Take what a loader adds to the path of modules, and what came from there, away with the test."""
+@contextmanager
+def cleaned() -> Iterator[None]:
+    """Take what a loader adds to the path of modules, and what came from there, away at the end of the block."""
     path, modules = sys.path[:], set(sys.modules)
     yield
     added = tuple(each for each in sys.path if each not in path)
@@ -49,6 +49,13 @@ def clean_path() -> Iterator[None]:
     for name in set(sys.modules) - modules:
         if added and (getattr(sys.modules[name], "__file__", None) or "").startswith(added):
             del sys.modules[name]
+
+
+@pytest.fixture(autouse=True)
+def clean_path() -> Iterator[None]:
+    """Take away with each test what it had loaded."""
+    with cleaned():
+        yield
 
 
 @pytest.fixture(params=["memory", "sqlite"])
