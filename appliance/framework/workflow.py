@@ -174,15 +174,19 @@ class ParallelNode(Node):
 AnyNode = AgentNode | ToolNode | ComputeNode | TransformNode | ApprovalNode | ConditionNode | ParallelNode
 
 
+KindOfNode = Annotated[AnyNode, Field(discriminator="kind")]
+KindOfKey = Annotated[StateKey, BeforeValidator(_short)]
+
+
 class Workflow(Part):
     """A workflow."""
 
     name: Id
     description: Words = ""
     entry: Id
-    state: dict[Key, Annotated[StateKey, BeforeValidator(_short)]] = Field(default_factory=dict)
+    state: dict[Key, KindOfKey] = Field(default_factory=dict)
     limits: Bounds = Bounds()
-    nodes: Annotated[dict[Id, Annotated[AnyNode, Field(discriminator="kind")]], Field(min_length=1, max_length=MOST_NODES)]
+    nodes: Annotated[dict[Id, KindOfNode], Field(min_length=1, max_length=MOST_NODES)]
 
 
 def ways(workflow: Workflow) -> Iterator[tuple[str, str, str]]:

@@ -1,14 +1,13 @@
 """Reading a workflow: its YAML, its schema, and what no schema can say; every fault with its line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from appliance.base.durable import storage_errors
-from appliance.errors import InvalidInput, LimitExceeded, NotFound
+from appliance.errors import InvalidInput, LimitExceeded, NotFound, of_system
 from appliance.framework.expressions import WORDS
 from appliance.framework.graph_shape import END, START, faults_of
 from appliance.framework.workflow import (
@@ -19,6 +18,8 @@ from appliance.framework.workflow import (
     ComputeNode,
     ConditionNode,
     KeyType,
+    KindOfKey,
+    KindOfNode,
     Merge,
     StateKey,
     ToolNode,
@@ -28,7 +29,11 @@ from appliance.framework.workflow import (
 )
 from appliance.framework.workflow_file import LARGEST, Document, Place, read
 
+T = TypeVar("T")
+
 _SHOWN: Final = 20
+_NODE: Final[TypeAdapter[AnyNode]] = TypeAdapter(KindOfNode)
+_KEY: Final[TypeAdapter[StateKey]] = TypeAdapter(KindOfKey)
 _MERGED: Final[dict[Merge, tuple[KeyType, ...]]] = {
     "add": ("integer", "number"),
     "extend": ("list",),
@@ -62,7 +67,8 @@ def validate_workflow(source: str) -> Workflow:
     try:
         workflow = Workflow.model_validate(document.value)
     except ValidationError as exc:
-        raise _invalid([_told(each) for each in exc.errors(include_url=False)], document) from exc
+        faults = [_told(each) for each in exc.errors(include_url=False)]
+        raise _invalid([*faults, *_faults_beside(document.value)], document) from exc
     if found := [*_faults(workflow)]:
         raise _invalid(found, document)
     return workflow
@@ -70,12 +76,7 @@ def validate_workflow(source: str) -> Workflow:
 
 def load_workflow(path: Path) -> Workflow:
     """Return the workflow in the file *path*; raise as `validate_workflow` does, and `NotFound`."""
-    with storage_errors(path):
-        try:
-            with path.open("rb") as file:
-                data = file.read(LARGEST + 1)
-        except (FileNotFoundError, IsADirectoryError) as exc:
-            raise NotFound(f"There is no file {path}.") from exc
+    data = _contents(path)
     if len(data) > LARGEST:
         raise LimitExceeded(f"{path} is larger than {LARGEST // 1024} kB.", remedy="Split it.", limit=LARGEST)
     try:
@@ -84,22 +85,75 @@ def load_workflow(path: Path) -> Workflow:
         raise InvalidInput(f"{path} is no UTF-8.", remedy="Save it as UTF-8.") from exc
 
 
+def _contents(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except FileNotFoundError as exc:
+        raise NotFound(f"There is no file {path}.") from exc
+    except IsADirectoryError as exc:
+        raise InvalidInput(f"{path} is a folder.", remedy="Name the file of a workflow in it.") from exc
+    except (OSError, ValueError) as exc:
+        if isinstance(exc, OSError) and (told := of_system(exc, str(path))) is not None:
+            raise told from exc
+        raise InvalidInput(f"{str(path)[:500]!r} cannot be read: {exc}.", remedy="Name another file.") from exc
+
+
 def _faults(workflow: Workflow) -> Iterator[tuple[Place, str]]:
-    shape = [*_unknown_targets(workflow)]
+    targets = ((source, target) for source, target, _ in ways(workflow))
+    shape = [*_unknown_targets(workflow.entry, workflow.nodes, targets)]
     yield from shape or _unreached(workflow)
     for name, key in workflow.state.items():
         yield from _odd_key(name, key)
     for name, node in workflow.nodes.items():
-        yield from _odd_node(name, node, workflow)
+        yield from _odd_node(name, node, workflow.state)
 
 
-def _unknown_targets(workflow: Workflow) -> Iterator[tuple[Place, str]]:
-    if workflow.entry not in workflow.nodes:
-        yield ("entry",), f"there is no node {workflow.entry!r}"
-    if ENDS in workflow.nodes:
+def _faults_beside(written: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+    """Give what is wrong in those parts of a workflow that its schema takes, while it refuses others."""
+    nodes, state = (value if isinstance(value := written.get(part), dict) else {} for part in ("nodes", "state"))
+    entry = written.get("entry")
+    targets = ((name, target) for name, node in nodes.items() for target in _targets(node))
+    yield from _unknown_targets(entry if isinstance(entry, str) else None, nodes, targets)
+    for name, value in state.items():
+        if (key := _taken(_KEY, value)) is not None:
+            yield from _odd_key(name, key)
+    for name, value in nodes.items():
+        if (node := _taken(_NODE, value)) is not None:
+            yield from _odd_node(name, node, state)
+
+
+def _targets(node: object) -> Iterator[str]:
+    """Give the nodes that *node* names, as it is written."""
+    if not isinstance(node, dict):
+        return
+    branches = node.get("branches")
+    ends = (
+        [each.get("next") if isinstance(each, dict) else each for each in branches if each]
+        if isinstance(branches, list)
+        else []
+    )
+    yield from (
+        each for each in (node.get("next"), node.get("rejected"), node.get("otherwise"), *ends) if isinstance(each, str)
+    )
+
+
+def _taken(kind: TypeAdapter[T], value: object) -> T | None:
+    try:
+        return kind.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _unknown_targets(
+    entry: str | None, nodes: Collection[str], targets: Iterable[tuple[str, str]]
+) -> Iterator[tuple[Place, str]]:
+    if entry is not None and entry not in nodes:
+        yield ("entry",), f"there is no node {entry!r}"
+    if ENDS in nodes:
         yield ("nodes", ENDS), f"no node can be called {ENDS!r}: it says where a workflow ends"
-    for source, target, _ in ways(workflow):
-        if target != ENDS and target not in workflow.nodes:
+    for source, target in targets:
+        if target != ENDS and target not in nodes:
             yield ("nodes", source), f"it leads to {target!r}, which is no node"
 
 
@@ -122,16 +176,16 @@ def _odd_key(name: str, key: StateKey) -> Iterator[tuple[Place, str]]:
         yield (*place, "default"), f"the default is no {key.type}"
 
 
-def _odd_node(name: str, node: AnyNode, workflow: Workflow) -> Iterator[tuple[Place, str]]:
+def _odd_node(name: str, node: AnyNode, state: Collection[str]) -> Iterator[tuple[Place, str]]:
     place = ("nodes", name)
     for part, names in _read(node):
-        unknown = sorted(names - workflow.state.keys())
+        unknown = sorted(names.difference(state))
         if unknown:
             yield (*place, part), f"it reads {', '.join(map(repr, unknown))}, which the state has not"
     written = {part: key for part in ("output", "data") if (key := getattr(node, part, None)) is not None}
     written |= {f"set.{key}": key for key in _set_by(node)}
     for part, key in written.items():
-        if key not in workflow.state:
+        if key not in state:
             yield (*place, *part.split(".", 1)), f"it writes {key!r}, which the state has not"
     if isinstance(node, ConditionNode):
         texts = [each.when.text for each in node.branches]

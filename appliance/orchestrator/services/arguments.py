@@ -3,15 +3,18 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, relevance
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
 
 from appliance.contracts.chat import JsonSchema
 from appliance.contracts.tools import Json
-from appliance.errors import InvalidInput
+from appliance.errors import InvalidInput, LimitExceeded
 from appliance.orchestrator.calls import MOST_BYTES, canonical, without_secrets
 
 _ELSEWHERE: Final = frozenset({"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"})
@@ -21,6 +24,24 @@ _INTEGER: Final = re.compile(r"\s*-?\d{1,18}(?:\.0+)?\s*")
 _FAULTS: Final = 3  # that are told at once: a model mends one after the other anyway
 _FAULT_CHARACTERS: Final = 200
 _REMEMBERED: Final = 256  # schemas that were found good: each run is given the same tools again
+_MOST_FOLLOWED: Final = 20_000  # references, while one call is checked
+_MOST_PARTS: Final = 50_000  # of a schema whose references are written out, as an engine is given it
+_DEEPEST_WRITTEN: Final = 7  # references within each other that are written out
+
+_followed: Final[ContextVar[int]] = ContextVar("_followed", default=0)
+
+
+def _follow(validator: Validator, reference: str, instance: object, schema: object) -> Iterator[ValidationError]:
+    """Follow *reference* as the draft says, so often and no more: two of the next in each of a row are 2**n of the last."""
+    _followed.set(_followed.get() + 1)
+    if _followed.get() > _MOST_FOLLOWED:
+        raise LimitExceeded(
+            "The arguments cannot be checked: the references of the tool's schema lead to too much.", limit=_MOST_FOLLOWED
+        )
+    yield from Draft202012Validator.VALIDATORS["$ref"](validator, reference, instance, schema) or ()
+
+
+_Bounded: Final = extend(Draft202012Validator, {"$ref": _follow})
 
 
 class Arguments:
@@ -37,7 +58,8 @@ class Arguments:
         _require_local(plain, plain.get("$defs"))
         _require_schema(text)
         self.schema: JsonSchema = plain
-        self._validator = Draft202012Validator(plain)
+        _require_few(plain)
+        self._validator = _Bounded(plain)
 
     def checked(self, given: object) -> dict[str, Json]:
         """Return what *given* says, as the schema has it; raise `InvalidInput` with what is wrong, or `LimitExceeded`.
@@ -47,6 +69,7 @@ class Arguments:
         """
         arguments = self._understood(_object(given))
         canonical(arguments)  # bounds size and depth before the validator walks it
+        _followed.set(0)
         try:
             faults = sorted(self._validator.iter_errors(arguments), key=relevance, reverse=True)
         except RecursionError as exc:
@@ -182,6 +205,32 @@ def _require_local(schema: object, definitions: object) -> None:
                 f"The schema of a tool's arguments has {name}: {str(value)[:_FAULT_CHARACTERS]!r}, which is not followed.",
                 remedy="Refer to `#/$defs/NAME` of the same schema, or write it out.",
             )
+
+
+def _require_few(schema: Mapping[str, object]) -> None:
+    """Refuse a schema that has too many parts once what it refers to stands in the place of each reference."""
+    definitions = schema.get("$defs")
+    known = {f"{_DEFINITION}{name}": each for name, each in definitions.items()} if isinstance(definitions, Mapping) else {}
+    body: Mapping[str, object] = {key: value for key, value in schema.items() if key != "$defs"}
+    counted: dict[tuple[int, int], int] = {}
+
+    def parts(value: object, deeper: int) -> int:
+        if not isinstance(value, Mapping | list):
+            return 0
+        key = (id(value), deeper)
+        if key not in counted:
+            inner = value.values() if isinstance(value, Mapping) else value
+            counted[key] = 1 + sum(parts(each, deeper) for each in inner)
+            name = value.get("$ref") if isinstance(value, Mapping) else None
+            if isinstance(name, str) and deeper:
+                counted[key] += parts(known.get(name, body), deeper - 1)
+        return counted[key]
+
+    if (count := parts(body, _DEEPEST_WRITTEN)) > _MOST_PARTS:
+        raise InvalidInput(
+            f"The schema of a tool's arguments has {min(count, 10**9):,} parts once its references are followed.",
+            remedy=f"Keep to {_MOST_PARTS:,}: refer to less, or to fewer within each other.",
+        )
 
 
 def _walk(value: object) -> Iterator[tuple[str, object]]:

@@ -52,9 +52,13 @@ def test_an_author_s_step_may_end_in_any_way(where: str, error: BaseException) -
         ends("node")
         return {"n": 1}
 
+    def merge(_: int, new: int) -> int:
+        ends("merger")
+        return new
+
     graph = StateGraph(Counted).add_node("a", node).set_entry_point("a")
     graph.add_conditional_edge("a", lambda _: ends("condition") or END, [END])
-    graph.add_state_merger("n", lambda _, new: ends("merger") or new)
+    graph.add_state_merger("n", merge)
     for limit in (None, 30.0):
         failed(asyncio.run(graph.compile(node_timeout=limit).invoke(begun())), StepFailed)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.errors import ApplianceError, InvalidInput, LimitExceeded, NotFound
+from appliance.errors import ApplianceError, HostUnfit, InvalidInput, LimitExceeded, NotFound
 from appliance.framework import load_workflow, validate_workflow
 from appliance.framework.workflow_file import DEEPEST, LARGEST, read
 
@@ -19,6 +19,52 @@ def refused(text: str, kind: type[ApplianceError] = InvalidInput) -> str:
     with pytest.raises(kind) as caught:
         validate_workflow(text)
     return str(caught.value)
+
+
+def test_what_the_schema_refuses_hides_nothing_else() -> None:
+    """An author mends all of it at once, and does not learn of the next fault by the next run."""
+    said = refused(
+        """\
+name: demo
+entry: first
+colour: red
+state: {n: {type: integer, default: many}, odd: sort}
+nodes:
+  a: {kind: transform, set: {m: 1}, next: gone}
+  b: {kind: tool, tool: 7, next: lost}
+  c: {kind: condition, branches: [{when: "n > ", next: away}, {when: n, next: end}], otherwise: off}
+  d: {kind: parallel, branches: [a, b, e], more: 1}
+"""
+    )
+    for each in (
+        "line 2, entry: there is no node 'first'",
+        "line 3, colour: there is no such key here",
+        "line 4, state.n.default: the default is no integer",
+        "line 4, state.odd.type: input should be",
+        "line 6, nodes.a: it leads to 'gone'",
+        "line 6, nodes.a.set.m: it writes 'm', which the state has not",
+        "line 7, nodes.b.tool: input should be a valid string",
+        "line 7, nodes.b: it leads to 'lost'",
+        "line 8, nodes.c: it leads to 'away'",
+        "line 8, nodes.c: it leads to 'off'",
+        "line 8, nodes.c.branches.0.when: the expression",
+        "line 9, nodes.d: it leads to 'e'",
+        "line 9, nodes.d.more: there is no such key here",
+    ):
+        assert each in said, said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "nodes: 5\nstate: [x]\n",
+        HEAD + "nodes: [a]\nentry2: 1\n",
+        "name: 5\nentry: [a]\nnodes: {a: 5, b: [c], c: {kind: parallel, branches: [[], {next: 5}, null, 7]}}\nstate: 5\n",
+        "name: demo\nnodes: {a: {next: [x], branches: 5, otherwise: {}}}\n",
+    ],
+)
+def test_parts_of_any_kind_are_refused_with_a_sentence(text: str) -> None:
+    assert refused(text).startswith("The workflow is not valid: line")
 
 
 @pytest.mark.parametrize(
@@ -196,8 +242,12 @@ def test_a_file_is_read_as_utf8_within_its_bounds(tmp_path: Path) -> None:
     file = tmp_path / "demo.yaml"
     with pytest.raises(NotFound, match=r"demo\.yaml"):
         load_workflow(file)
-    with pytest.raises(NotFound):
+    with pytest.raises(InvalidInput, match="is a folder"):
         load_workflow(tmp_path)
+    with pytest.raises(HostUnfit, match="too long"):
+        load_workflow(tmp_path / ("x" * 300))
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_workflow(Path("a\0b"))
     file.write_bytes(b"\xef\xbb\xbf" + (HEAD + ONE).encode())
     assert load_workflow(file).name == "demo"
     file.write_bytes(b"name: \xff\n")

@@ -181,3 +181,32 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     endless = {"type": "object", "properties": {"a": {"$ref": "#/$defs/loop"}}, "$defs": {"loop": {"$ref": "#/$defs/loop"}}}
     with pytest.raises(ApplianceError, match="without end"):
         Arguments(endless).checked({"a": 1})
+
+
+def chain(length: int, link: str) -> dict[str, object]:
+    """Return a schema in which each definition refers twice to the next, in the keyword *link*."""
+    definitions: dict[str, object] = {f"d{n}": {link: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(length)}
+    whole = definitions | {f"d{length}": {"type": "string"}}
+    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": whole}
+
+
+@pytest.mark.parametrize("link", ["allOf", "anyOf"])
+def test_references_that_double_at_each_step_are_not_followed_for_ever(link: str) -> None:
+    """Sixty short definitions would take longer than the world stands."""
+    with pytest.raises(LimitExceeded, match="lead to too much"):
+        Arguments(chain(60, link)).checked({"a": {}})
+
+
+def test_a_schema_that_would_be_endless_written_out_is_refused() -> None:
+    wide = {f"p{n}": {"$ref": "#/$defs/d"} for n in range(40)}
+    with pytest.raises(InvalidInput, match="parts once its references are followed"):
+        Arguments({"type": "object", "properties": wide, "$defs": {"d": {"type": "object", "properties": wide}}})
+
+
+def test_a_tree_of_nodes_is_taken_and_checked() -> None:
+    node = {"type": "object", "properties": {side: {"$ref": "#/$defs/node"} for side in ("left", "right")}}
+    tree = Arguments({"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}})
+    given: dict[str, Json] = {"root": {"left": {"left": {}, "right": {"left": {}}}, "right": {}}}
+    assert tree.checked(given) == given
+    with pytest.raises(InvalidInput, match="root"):
+        tree.checked({"root": {"left": {"right": 5}}})
