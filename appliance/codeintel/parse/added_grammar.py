@@ -25,6 +25,10 @@ from appliance.errors import InvalidInput
 
 KINDS: Final[tuple[str, ...]] = get_args(SymbolKind)
 _DEFINES: Final = "definition."
+_REFERENCES: Final = {
+    "call": "r.call", "send": "r.call", "implementation": "r.inherit",
+    "class": "r.type", "interface": "r.type", "type": "r.type",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +53,17 @@ class AddedGrammar:
         """Parse *source*, which is UTF-8, and return the root of its tree; raise `MalformedContent` as for any other."""
         return sane_root(self.parser.parse(source))
 
-    def definitions(self, root: Node) -> tuple[Captures, Mapping[int, Told]]:
-        """Return the definitions below *root*, captured as our own queries capture them, and what is told of each."""
+    def captures(self, root: Node) -> tuple[Captures, Mapping[int, Told]]:
+        """Return definitions and references below *root* as our own queries capture them, and what is told of the former."""
         captures: Captures = {}
         told: dict[int, Told] = {}
         for _, match in QueryCursor(self.query).matches(root):
             name, docs = next(iter(match.get("name", ())), None), tuple(match.get("doc", ()))
             for capture, nodes in match.items():
-                kind = capture.removeprefix(_DEFINES)
-                if kind == capture:
+                label, _, kind = capture.partition(".")
+                if label == "reference" and name is not None:
+                    captures.setdefault(_REFERENCES.get(kind, "r.name"), []).append(name)
+                if label != "definition":
                     continue
                 captures.setdefault(f"d.{kind}", []).extend(nodes)
                 for node in nodes:

@@ -69,7 +69,7 @@ def _read(language: str, added: AddedLanguage | None, source: bytes) -> tuple[No
         return root, known.captures(root), _NOTHING_TOLD
     loaded = added_grammar(added)
     root = loaded.root(source)
-    return root, *loaded.definitions(root)
+    return root, *loaded.captures(root)
 
 
 def facts_by_lines(task: BlobTask, languages: Languages = BUILT_IN, *, problem: str) -> BlobFacts:

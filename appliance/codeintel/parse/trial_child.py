@@ -39,7 +39,7 @@ def _tried(language: AddedLanguage) -> str:
     before = frozenset(sys.modules)
     grammar = added_grammar(language)
     for sample in (b"", _SAMPLE):
-        grammar.definitions(grammar.root(sample))
+        grammar.captures(grammar.root(sample))
     module = language.grammar.partition(":")[0]
     files = {getattr(sys.modules[name], "__file__", None) or "" for name in (frozenset(sys.modules) - before) | {module}}
     own = getattr(sys.modules[module], "__file__", None)

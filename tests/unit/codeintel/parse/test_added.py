@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from appliance.codeintel.facts import BlobFacts, BlobTask, Symbol, unpack_facts
+from appliance.codeintel.facts import BlobFacts, BlobTask, Reference, Symbol, unpack_facts
 from appliance.codeintel.parse.added import BUILT_IN, AddedLanguage, Languages
 from appliance.codeintel.parse.blob import facts
 from appliance.codeintel.parse.languages import language_of
@@ -43,12 +43,13 @@ def task(path: str, content: bytes = SOURCE) -> BlobTask:
 
 def test_the_query_of_a_language_says_what_is_defined_how_it_is_called_and_what_speaks_of_it() -> None:
     found = facts(task("a/x.toy"), Languages.of([TOY]))
-    assert (found.language, found.problem, found.lines, found.references) == ("toy", "", 11, ())
+    assert (found.language, found.problem, found.lines) == ("toy", "", 11)
     assert list(found.symbols) == [
         Symbol("add", "M.add", "method", 5, 7, "function M.add(a, b)", "Adds; two numbers."),
         Symbol("Box", "Box", "class", 9, 11, "Box", ""),
         Symbol("open", "Box.open", "method", 10, 10, "open = function(self)", "", 1),
     ]
+    assert list(found.references) == [Reference("call", 6, "call", 0)]
     assert [number for chunk in found.chunks for number in chunk.defines] == [0, 1, 2]
 
 
