@@ -34,7 +34,7 @@ def checked(definition: LanguageDefinition, *, taken: AbstractSet[str]) -> Added
 
 def _endings(definition: LanguageDefinition, taken: AbstractSet[str]) -> tuple[str, ...]:
     given = definition.extensions
-    if not isinstance(given, tuple) or not 1 <= len(given) <= MOST_ENDINGS:
+    if not isinstance(given, tuple | list) or not 1 <= len(given) <= MOST_ENDINGS:
         raise InvalidInput(f"The language {definition.name} needs a tuple of 1 to {MOST_ENDINGS} endings of files.")
     endings = [ending.lower().removeprefix(".") if isinstance(ending, str) else "" for ending in given]
     for ending, written in zip(endings, given, strict=True):

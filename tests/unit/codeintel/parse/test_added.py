@@ -1,6 +1,7 @@
 """Claims about languages that plugins add, parsed with a real grammar under another name."""
 
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -51,6 +52,26 @@ def test_the_query_of_a_language_says_what_is_defined_how_it_is_called_and_what_
     ]
     assert list(found.references) == [Reference("call", 6, "call", 0)]
     assert [number for chunk in found.chunks for number in chunk.defines] == [0, 1, 2]
+
+
+def test_the_queries_that_grammars_bring_are_taken_as_they_are() -> None:
+    """Whoever adds a language has one at hand, and need not write any."""
+    sources = {
+        "tree_sitter_python": b"class A:\n    def f(self):\n        return g()\n",
+        "tree_sitter_rust": b"/// Says.\nstruct A { x: i32 }\nimpl A { fn f(&self) { g() } }\n",
+        "tree_sitter_lua": b"-- Says.\nlocal function A() return g() end\n",
+    }
+    found = {}
+    for grammar, source in sources.items():
+        query = (Path(import_module(grammar).__file__ or "").parent / "queries" / "tags.scm").read_text()
+        language = AddedLanguage("own", ("own",), grammar, query)
+        one = facts(task("x.own", source), Languages.of([language]))
+        found[grammar] = [f"{symbol.kind} {symbol.qualname}" for symbol in one.symbols], [use.name for use in one.references]
+    assert found == {
+        "tree_sitter_python": (["class A", "method A.f"], ["g"]),
+        "tree_sitter_rust": (["class A", "method f"], ["A", "g"]),
+        "tree_sitter_lua": (["function A"], ["g"]),
+    }
 
 
 @pytest.mark.parametrize(
