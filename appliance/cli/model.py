@@ -12,6 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
+from appliance.cli.lines import Lines
 from appliance.config import Loaded
 from appliance.errors import InvalidInput
 from appliance.inference import choice, hardware
@@ -164,14 +165,17 @@ def defaults(loaded: Loaded, *, catalog: Catalog, store: ModelStore, machine: Ha
 
 @contextmanager
 def bar(title: str, *, quiet: bool) -> Iterator[Heard]:
-    """Give a function that draws bytes done of bytes in all, on standard error; nothing where that is no terminal."""
-    console = Console(stderr=True, quiet=quiet)
+    """Give a function that draws bytes done of bytes in all, on standard error; in lines where that is no terminal."""
+    console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False)
+    lines = Lines(console.print)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
         task = progress.add_task(title, total=None)
 
         def heard(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
+            if progress.disable:
+                lines.tell(title, f"{done / max(total, 1):.0%}")
 
         yield heard
 

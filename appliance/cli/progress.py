@@ -1,11 +1,12 @@
-"""Waiting for a job, with its progress on standard error; Ctrl-C stops the job too."""
+"""Waiting for a job, with its progress on standard error: a bar, or lines in a pipe. Ctrl-C stops the job too."""
 
 import contextlib
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from appliance.cli.lines import Lines
 from appliance.cli.remote import Remote
 from appliance.cli.views import Health, Job
 from appliance.errors import ApplianceError, Cancelled, Unavailable
@@ -17,7 +18,8 @@ _GONE_S = 30.0  # a web process that was killed is back by then
 
 def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
     """Return *job* once it has ended, done or failed; raise `Cancelled` if somebody stopped it."""
-    console = Console(stderr=True, quiet=quiet)
+    console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, markup=False)
+    lines = Lines(console.print)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
         with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
@@ -26,13 +28,11 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
             while not job.ended:
                 time.sleep(_STEP_S)
                 job = _look(remote, job.id)
+                _show(job, bars, task, lines, title=title)
                 if job.state != "queued":
                     queued_since = time.monotonic()
                 elif time.monotonic() - queued_since > _QUEUED_S:
                     require_worker(remote)
-                if job.progress is not None:
-                    label = f"{title}: {job.progress.phase}"
-                    bars.update(task, description=label, completed=job.progress.done, total=job.progress.total)
     except KeyboardInterrupt:
         with contextlib.suppress(ApplianceError):
             remote.post(f"jobs/{job.id}/cancel", Job)
@@ -40,6 +40,16 @@ def wait(remote: Remote, job: Job, *, title: str, quiet: bool) -> Job:
     if job.state == "cancelled":
         raise Cancelled(f"The job on {title} was cancelled.")
     return job
+
+
+def _show(job: Job, bars: Progress, task: TaskID, lines: Lines, *, title: str) -> None:
+    phase, done, total = (
+        (job.progress.phase, job.progress.done, job.progress.total) if job.progress else (job.state, 0, None)
+    )
+    if bars.disable and not job.ended:
+        lines.tell(f"{title}: {phase}", f"{done:,} of {total:,}" if total else "")
+    elif job.progress is not None:
+        bars.update(task, description=f"{title}: {phase}", completed=done, total=total)
 
 
 def require_worker(remote: Remote) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from appliance.cli import loading, output, place, planning
 from appliance.cli.config import shown
 from appliance.cli.exits import sentence
 from appliance.cli.flags import Flags
+from appliance.cli.lines import Lines
 from appliance.cli.place import Place
 from appliance.cli.planning import Plan
 from appliance.cli.remote import Remote, shown_address
@@ -122,7 +124,8 @@ def _fresh(where: Place, chosen: Plan, files: RunFiles, screen: Console, *, star
     try:
         with screen.status("Starting the supervisor…") as status:
             start()
-            health, stumbled = _ready(where, files, status.update, seconds=chosen.load_seconds)
+            say = status.update if screen.is_terminal else Lines(partial(click.echo, err=True)).tell
+            health, stumbled = _ready(where, files, say, seconds=chosen.load_seconds)
     except BaseException:
         launch.stop(files, seconds=_STOP_SECONDS)
         place.forget(files.paths)
