@@ -23,6 +23,17 @@ from appliance.base.paths import DataPaths
 from tests.e2e.program import HOLD, REST, SAID
 
 UP_S = 40.0
+_WITHOUT = (
+    "WebUIOmniboxPopup",  # with the next, two pages of the browser's own in each window: half of what a page costs
+    "WebUIOmniboxAimPopup",
+    "HttpsUpgrades",  # this and the rest Playwright does without as well; of two such lists the last counts
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "OptimizationHints",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+)
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -31,6 +42,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(_WITHOUT)}",
 )
 
 
