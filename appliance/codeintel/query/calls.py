@@ -104,12 +104,20 @@ def uses(found: Found, graph: CallGraph) -> list[Call]:
 def callees(found: Found, graph: CallGraph) -> list[Call]:
     """Return the calls that stand in a definition, those that lead out of the repository last."""
     sources = with_inner(found)
-    inside = _sorted(_calls(found.code, graph.callees(sources)))
+    inside = [call for call in _sorted(_calls(found.code, graph.callees(sources))) if not _only_in_tests(call, found)]
     outside = [
         replace(call_of(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
         for row in graph.outside(sources)
     ]
     return [*inside, *outside]
+
+
+def _only_in_tests(call: Call, found: Found) -> bool:
+    """Return whether *call* of *found*, which is no test, could reach its callee only where a test puts that in place."""
+    generation = call.code.generation
+    if call.callee is None or call.how not in {"protocol", "candidate"}:
+        return False
+    return is_aside(generation, call.callee.file) and not is_aside(generation, found.row.file)
 
 
 def unresolved(found: Found, graph: CallGraph) -> int:

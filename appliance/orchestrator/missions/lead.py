@@ -5,24 +5,18 @@ from typing import Final
 
 from appliance.base.paths import display
 from appliance.codeintel.answer import LEAST_OVERLAP
-from appliance.codeintel.questions import Intent
 from appliance.contracts.tools import Json
 from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.case import Case
 from appliance.orchestrator.missions.encoding import plain, typed
-from appliance.orchestrator.missions.juniors import qualified
-from appliance.orchestrator.missions.plan import Look, Part, Task, again, names_of, parts_of, research, tasks_of
+from appliance.orchestrator.missions.plan import Part, Task, again, names_of, parts_of, research, tasks_of
+from appliance.orchestrator.missions.researcher import qualified
 
 COORDINATOR: Final = "coordinator"
 _MOST_NAMES: Final = 12
 _LONGEST_NAME: Final = 200
-_FURTHER: Final[Mapping[str, Intent]] = {
-    "what {} calls": "callees",
-    "what a change of {} reaches": "impact",
-    "what uses {}": "references",
-    "who changed {}, and when": "history",
-}
+_TOKENS: Final = 800
 Tools = Mapping[str, Callable[..., Awaitable[Mapping[str, object]]]]
 
 
@@ -53,18 +47,15 @@ class Lead:
         first, self._parts = self._parts, self._parts + len(parts)
         if more:
             self._case.warn(f"{more} further questions of the goal were left out: ask them in a mission of their own.")
-        known = await self._known(parts)
+        known = await self._known(goal, parts)
         tasks = tasks_of(parts, types=await self._types(parts), known=known, first=first)
         for task in tasks:
             await self._commission(task)
         for number, part in enumerate(parts, start=first):
             if f"{number}" in self._case.failed and part.query is not None:
-                await self._commission(research(part, number))
-        done = [look for task in tasks for look in task.looks]
-        if (one_more := await self._one_more(goal, self._parts - 1, known, done)) is not None:
-            await self._commission(one_more)
+                await self._commission(research(part, number, known))
 
-    async def _known(self, parts: Sequence[Part]) -> dict[str, str]:
+    async def _known(self, goal: str, parts: Sequence[Part]) -> dict[str, str]:
         """Return for each name that the index knows the one definition that is meant by it."""
         names = [name for name in names_of(parts) if len(name) <= _LONGEST_NAME][:_MOST_NAMES]
         if not names:
@@ -72,51 +63,56 @@ class Lead:
         gave = await self._case.call(COORDINATOR, instruments.NAMES, {"names": names})
         given = gave.data.get("known")
         known = given if isinstance(given, Mapping) else {}
-        return {name: meant for name in names if (meant := await self._meant(name, known.get(name), parts))}
+        return {name: meant for name in names if (meant := await self._meant(name, known.get(name), goal, parts))}
 
     async def _types(self, parts: Sequence[Part]) -> list[str]:
         """Return of each part which kind of task it is."""
         gave = await self._case.call(COORDINATOR, instruments.TYPES, {"question": [part.text[:2_000] for part in parts]})
         return typed(gave.data.get("types", ["other"] * len(parts)), list[str])
 
-    async def _meant(self, name: str, rows: Json, parts: Sequence[Part]) -> str:
-        """Return the qualified name of what *name* means, "" if nothing; of several the model's choice, or the first."""
+    async def _meant(self, name: str, rows: Json, goal: str, parts: Sequence[Part]) -> str:
+        """Return the qualified name of what *name* means, "" if nothing; of several the model's choice, or the first.
+
+        What stands in the lines that bear on the goal is put first: a small model leans to the first of its options.
+        """
         found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
         proper = [row for row in found if not row["aside"]] or found
         if len(proper) < 2:
             return name if proper else ""
+        proper = await self._nearest(goal, proper)
         task = next(part.text for part in parts if name in part.names)
         options = [f"{row['kind']} {row['symbol']} in {display(str(row['path']))}: {row['signature']}" for row in proper]
         place, _ = await self._case.choose(COORDINATOR, task, options)
         row = proper[place or 0]
-        stem = str(row["path"]).rpartition(".")[0] or str(row["path"])
-        where = f"{display(str(row['path']))}:{row['line']}"
-        self._case.warn(f"`{name}` has {len(proper)} definitions: what is told of one means `{row['symbol']}` in {where}.")
-        return f"{stem.replace('/', '.')}.{row['symbol']}"
+        where, *others = (
+            f"{display(str(each['path']))}:{each['line']}" for each in (row, *(r for r in proper if r is not row))
+        )
+        said = f"`{name}` has {len(proper)} definitions: what is told of one means `{row['symbol']}` in {where}"
+        self._case.warn(f"{said}, not {' or '.join(others)}.")
+        return qualified(str(row["path"]), str(row["symbol"]))
 
-    async def _one_more(self, goal: str, part: int, known: Mapping[str, str], done: Sequence[Look]) -> Task | None:
-        """Let the model say whether one of a few further looks is needed; without one that can, none is."""
-        found = [each for finding in self._case.findings for each in finding.evidence[:1] if not finding.said]
-        name = next(iter(known.values()), "") or next(filter(None, map(qualified, found)), "")
-        if not name:
-            return None
-        looks = {
-            what: Look(intent, name, part, asked=False)
-            for what, intent in _FURTHER.items()
-            if not any(other.intent == intent for other in done)
-        }
-        short = f"`{name.rpartition('.')[2]}`"
-        place, _ = await self._case.choose(COORDINATOR, goal, [what.format(short) for what in looks], none=True)
-        if place is None:
-            return None
-        what, look = list(looks.items())[place]
-        return Task("historian" if look.intent == "history" else "tracer", f"Tell {what.format(short)}.", (look,))
+    async def _nearest(self, goal: str, rows: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+        """Return *rows* with those first that stand in the lines that bear most on *goal*, then those of their files."""
+        gave = await self._case.call(COORDINATOR, instruments.PACK, {"question": goal[:2_000], "tokens": _TOKENS})
+
+        def rank(row: Mapping[str, Json]) -> tuple[bool, int]:
+            path, line = str(row["path"]), typed(row["line"], int)
+            files = [n for n, each in enumerate(gave.evidence) if each.path == path]
+            exact = [n for n in files if gave.evidence[n].start_line <= line <= gave.evidence[n].end_line]
+            return not exact, min(exact or files or [len(gave.evidence)])
+
+        return sorted(rows, key=rank)
 
     async def _commission(self, task: Task) -> None:
         """Have a junior do *task*: accept what it reports, send it on once where that is weak, refuse what failed."""
         case, journal = self._case, self._case.journal
         await self._within("commissions")
-        props: dict[str, Json] = {"question": task.question, "part": task.part, "looks": plain(task.looks)}
+        props: dict[str, Json] = {
+            "question": task.question,
+            "part": task.part,
+            "symbol": task.symbol,
+            "looks": plain(task.looks),
+        }
         journal.note("commissioned", {"junior": task.junior, "objective": task.objective, "props": props}, agent=COORDINATOR)
         case.starts(task.junior)
         began = journal.now

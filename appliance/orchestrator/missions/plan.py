@@ -27,12 +27,12 @@ _ASKED: Final[Mapping[str, tuple[Intent, ...]]] = {
     "callers": ("callers",), "callees": ("callees",), "impact": ("impact",), "history": ("history",)
 }  # fmt: skip
 _HELPS: Final[Mapping[str, tuple[Intent, ...]]] = {
-    "explain": ("callees",), "overview": ("members",), "debug": ("callees", "history"), "review": ("impact",),
-    "test": ("callers",), "edit": ("callers", "impact"),
+    "overview": ("members",), "review": ("impact",), "test": ("callers",), "edit": ("callers", "impact"),
 }  # fmt: skip
 _REACHES: Final = re.compile(
     r"\bchang(?:e|es|ing)\b.*\b(?:reach|affect|break)|\b(?:reach|affect|break)\w*\b.*\bchang", re.IGNORECASE
 )
+_OF_ALL: Final[frozenset[Intent]] = frozenset({"where", "contents"})  # asked of every definition of a name
 _BESIDE: Final[tuple[Intent, ...]] = ("where", "callers", "history")
 
 Junior = Literal["researcher", "tracer", "historian", "reviewer"]
@@ -72,6 +72,7 @@ class Task:
     looks: tuple[Look, ...] = ()
     question: str = ""
     part: int = 0  # of the question
+    symbol: str = ""  # what the question names, where the index knows it
 
 
 def parts_of(goal: str) -> tuple[list[Part], int]:
@@ -122,22 +123,24 @@ def again(question: str, names: Sequence[str]) -> str:
 def _for(part: Part, kind: str, number: int, known: Mapping[str, str]) -> list[Task]:
     query = part.query
     if query is not None:
-        name = known.get(query.name, query.name) if query.intent in {"history", "members"} else query.name
+        name = query.name if query.intent in _OF_ALL else known.get(query.name, query.name)
         return _split([Look(query.intent, name, number, query.other, query.members)], part.text)
     mine = [known[name] for name in part.names if name in known][:MOST_SYMBOLS]
     kind = "impact" if _REACHES.search(part.text) else kind
-    looks = [Look("where", name, number) for name in mine]
-    looks += [Look(intent, name, number) for name in mine for intent in _ASKED.get(kind, ())]
+    asked = [Look(intent, name, number) for name in mine for intent in _ASKED.get(kind, ())]
+    looks = [*asked, *(Look("where", name, number, asked=kind == "locate") for name in mine)]
     looks += [Look(intent, name, number, asked=False) for name in mine for intent in _HELPS.get(kind, ())]
     if kind == "path" and len(mine) == MOST_SYMBOLS:
         looks.append(Look("path", mine[0], number, other=mine[1]))
     past = [Task("historian", part.text, question=part.text[:_LONGEST_QUESTION], part=number)]
-    return [*_split(looks, part.text), *(past if kind == "history" and not mine else ()), research(part, number)]
+    reading = () if asked else (research(part, number, known),)
+    return [*_split(looks, part.text), *(past if kind == "history" and not mine else ()), *reading]
 
 
-def research(part: Part, number: int) -> Task:
+def research(part: Part, number: int, known: Mapping[str, str]) -> Task:
     """Return the task to gather what bears on *part*."""
-    return Task("researcher", part.text, question=part.text[:_LONGEST_QUESTION], part=number)
+    symbol = next((known[name] for name in part.names if name in known), "")
+    return Task("researcher", part.text, question=part.text[:_LONGEST_QUESTION], part=number, symbol=symbol)
 
 
 def _part_with(name: str, parts: Sequence[Part]) -> int:

@@ -11,11 +11,11 @@ from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.canonical import canonical
 from appliance.orchestrator.missions.caption import caption
 from appliance.orchestrator.missions.card import Card, cited, composed, numbered
-from appliance.orchestrator.missions.case import Case
+from appliance.orchestrator.missions.case import Case, Finding
 from appliance.orchestrator.missions.encoding import plain, typed
 from appliance.orchestrator.missions.instruments import place_of
 
-_CAPTIONS: Final = 2  # a model reads for a quarter of a minute each
+_CAPTIONS: Final = 4  # a model reads for a quarter of a minute each
 _CALLS: Final = re.compile(r"`?([A-Za-z_][\w.]*)`?(?:\(\))?\s+(?:calls|invokes)\s+(?:the\s+)?`?([A-Za-z_][\w.]*)`?")
 _GONE: Final = "The lines that it rests on do not stand there any more."
 
@@ -33,13 +33,14 @@ class Reviewer:
         self.sentences: list[Sentence] = []
         self.struck: list[Struck] = []
         self.gate: Gate | None = None
+        self._gates: list[Gate] = []
 
     async def so_far(self, agent: str) -> "Reviewer":
         """Return what stands of all that was found until now, with the captions that there are; nothing of it is noted."""
         made = Reviewer(self._case)
         made.card, lines = composed(self._case.findings)
         await made.verify(agent)
-        made.sentences = [line for line in lines if cited(line, made.card.citations)]
+        made.sentences = [line.sentence for line in lines if cited(line.sentence, made.card.citations)]
         made.sentences += [each for each in self.sentences if each.origin == "model"]
         made.struck, made.gate = list(self.struck), self.gate
         return made
@@ -53,19 +54,28 @@ class Reviewer:
         self.card = card
         await self.verify(agent)
         self._note(agent)
-        for sentence in lines:
-            if cited(sentence, card.citations):
-                self._keep(agent, sentence)
-            else:
-                self._strike(agent, Struck(sentence.text, _GONE))
         if card.left_out:
             case.warn(f"{card.left_out} sentences are left out: the card holds {len(card.evidence)} places.")
-        await self._captions(agent)
+        readings = self._readings()
+        for part in sorted({line.part for line in lines} | {finding.part for finding in readings}):
+            self._tell(agent, [line.sentence for line in lines if line.asked and line.part == part])
+            for finding in readings:
+                if finding.part == part:
+                    await self._caption(agent, finding)
+        self._tell(agent, [line.sentence for line in lines if not line.asked])
+        self._judge()
         await self._freshness(agent)
         held = sum(citation.span.verified for citation in card.citations)
         return AgentResult(
             content=f"{held} of {len(card.citations)} places stand; {len(self.struck)} sentences were struck."
         )
+
+    def _tell(self, agent: str, sentences: Sequence[Sentence]) -> None:
+        for sentence in sentences:
+            if cited(sentence, self.card.citations):
+                self._keep(agent, sentence)
+            else:
+                self._strike(agent, Struck(sentence.text, _GONE))
 
     async def verify(self, agent: str) -> None:
         """Hold every place of the card against its repository."""
@@ -97,26 +107,30 @@ class Reviewer:
             }
             self._case.journal.note("evidence", told, agent=agent)
 
-    async def _captions(self, agent: str) -> None:
-        """Let the model read for the parts that want prose, and check what it says of calls against the graph."""
+    def _readings(self) -> list[Finding]:
+        """Return what a model may read, one finding for each part that wants prose, as many as it is let read."""
         wanted = [finding for finding in self._case.findings if finding.question and not finding.said]
         if len(wanted) > _CAPTIONS:
-            self._case.warn(
-                f"The model read for {_CAPTIONS} of {len(wanted)} questions; the others have their evidence alone."
-            )
-        gates = list[Gate]()
-        for finding in wanted[:_CAPTIONS]:
-            told = await caption(self._case, finding, self.card, agent=agent)
-            gates.append(told.gate)
-            for struck in told.struck:
-                self._strike(agent, struck)
-            for sentence in told.sentences:
-                if reason := await self._contradicted(agent, sentence.text):
-                    self._strike(agent, Struck(sentence.text, reason))
-                elif all(sentence.text != other.text for other in self.sentences):
-                    self._keep(agent, sentence)
-        self.gate = next((gate for gate in gates if gate.passed), gates[0] if gates else None)
-        for gate in gates if len(gates) > 1 else ():
+            said = f"The model read for {_CAPTIONS} of {len(wanted)} questions; the others have their evidence alone."
+            self._case.warn(said)
+        return wanted[:_CAPTIONS]
+
+    async def _caption(self, agent: str, finding: Finding) -> None:
+        """Let the model read *finding*, and check what it says of calls against the graph."""
+        told = await caption(self._case, finding, self.card, agent=agent)
+        self._gates.append(told.gate)
+        self.gate = next((gate for gate in self._gates if gate.passed), self._gates[0])
+        for struck in told.struck:
+            self._strike(agent, struck)
+        for sentence in told.sentences:
+            if reason := await self._contradicted(agent, sentence.text):
+                self._strike(agent, Struck(sentence.text, reason))
+            elif all(sentence.text != other.text for other in self.sentences):
+                self._keep(agent, sentence)
+
+    def _judge(self) -> None:
+        """Say of the questions that the model was kept from why it was, where it read for others."""
+        for gate in self._gates:
             if not gate.passed and self.gate is not None and self.gate.passed:
                 self._case.warn(f"For another of its questions there is no prose: {gate.reason}")
 

@@ -14,10 +14,11 @@ from appliance.orchestrator.missions.facts import facts
 from appliance.orchestrator.missions.hands import Hands
 from appliance.orchestrator.missions.historian import Historian
 from appliance.orchestrator.missions.journal import Journal, Waiting
-from appliance.orchestrator.missions.juniors import Looking, Researcher
+from appliance.orchestrator.missions.juniors import Looking
 from appliance.orchestrator.missions.lead import COORDINATOR, Lead
 from appliance.orchestrator.missions.model import Mission
 from appliance.orchestrator.missions.record import Standing
+from appliance.orchestrator.missions.researcher import Researcher
 from appliance.orchestrator.missions.reviewer import Reviewer
 
 _SKILL: Final = "You coordinate a mission: research, trace, ask git, and have what was found reviewed."

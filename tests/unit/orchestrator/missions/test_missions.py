@@ -19,6 +19,7 @@ from tests.support.chat import verdict
 from tests.support.missioned import CHOICE, ODD, Field, Make, Scripted, answer_of, of_kind, reads, replies, right
 
 _PATIENCE_S = 60.0
+_LOOKS = ("callees", "definition", "git_diff", "git_log", "impact", "outline", "search_code")
 _CAPTION = "`ModelStore.verify` compares the digest of the installed model with the one in the catalogue."
 _GOAL = "Where is ModelStore.verify defined and who calls it? How does it compare the digest with the catalogue?"
 
@@ -31,7 +32,7 @@ def test_a_mission_puts_definition_callers_history_and_prose_on_one_card(place: 
     for start in (
         "`ModelStore.verify` is defined in shop/store.py:24",
         "`ModelStore.verify` (method, shop/store.py:24) is called at 1 place",
-        "`ModelStore.verify` (method, shop/store.py:24) was changed last by",
+        "`ModelStore.verify` (method, shop/store.py:24) was changed last: ",
         _CAPTION,
     ):
         assert any(text.startswith(start) for text in told), start
@@ -49,8 +50,38 @@ def test_the_model_s_sentences_are_told_apart_from_those_of_the_graph(place: Mak
     origins = {sentence.text: sentence.origin for sentence in answer.sentences}
     assert {text for text, origin in origins.items() if origin == "model"} == {_CAPTION}
     assert {"graph", "git"} < set(origins.values())
-    assert all((origin == "git") == (" was changed last " in text or "first (" in text) for text, origin in origins.items())
+    assert all((origin == "git") == (" was changed last: " in text) for text, origin in origins.items())
     assert not any("verified" in text for text in origins)
+
+
+def test_parts_are_answered_in_the_order_in_which_they_are_asked_and_each_thing_once(place: Make) -> None:
+    """What stands beside the answer comes last; a call that was told is no news as the nearest reach of a change."""
+    goal = "How does it compare the digest with the catalogue? Who calls ModelStore.verify? What breaks if I change it?"
+    answer = answer_of(place(Scripted(replies(_CAPTION))).done(goal))
+    told = [sentence.text for sentence in answer.sentences]
+    starts = [_CAPTION, "`ModelStore.verify` (method, shop/store.py:24) is called at", "A change of `ModelStore.verify`"]
+    places = [next(n for n, text in enumerate(told) if text.startswith(start)) for start in starts]
+    assert places == sorted(places)
+    assert [" calls it at " in text for text in told].count(True) == 1
+    assert "1 of these calls it directly, as told above." in told
+
+
+def test_of_a_question_how_it_is_told_what_one_look_cannot_tell(place: Make) -> None:
+    """The calls in their order, the tests that come there, and who changed it last; the model reads the whole definition."""
+    chat = Scripted(replies(_CAPTION))
+    there = place(chat)
+    mission = there.done("How does ModelStore.verify compare the digest?")
+    told = [sentence.text for sentence in answer_of(mission).sentences]
+    assert (
+        "`ModelStore.verify` calls, in this order: `digest_of` (line 27), `ModelStore.path` (line 27), "
+        "`DigestMismatch` (line 29)." in told
+    )
+    test = "`test_verify_compares_the_digest_of_the_model_with_the_catalogue`"
+    assert f"1 place in tests comes to `ModelStore.verify`, such as {test}." in told
+    assert [" was changed last: " in text for text in told].count(True) == 1
+    assert not [e for e in of_kind(there.entries(mission), "asked_model") if CHOICE in str(e.data["messages"])]
+    read = next(request.messages[1].content for request in chat.requests if reads(request))
+    assert "return found" in read
 
 
 def test_every_junior_is_commissioned_and_its_work_accepted(place: Make) -> None:
@@ -100,13 +131,15 @@ def test_an_engine_that_holds_to_no_schema_chooses_nothing(place: Make) -> None:
     assert any("0 of 4 choices were right" in warning for warning in answer.warnings)
 
 
-@pytest.mark.parametrize(("choice", "meant"), [(1, "shop/store.py:24"), (2, "shop/util/text.py:4")])
-def test_the_model_says_which_of_several_definitions_is_meant(place: Make, choice: int, meant: str) -> None:
+@pytest.mark.parametrize("meant", ["shop/store.py:24", "shop/util/text.py:4"])
+def test_the_model_says_which_of_several_definitions_is_meant(place: Make, meant: str) -> None:
     def choose(request: ChatRequest) -> int:
-        return choice if "verify" in request.messages[1].content.partition("\n")[0] else right(request)
+        options = request.messages[1].content.split("\n")
+        file = meant.partition(":")[0]
+        return next((n for n, option in enumerate(options, start=1) if f" in {file}:" in option), right(request))
 
     answer = answer_of(place(Scripted(replies(_CAPTION, choose=choose))).done("Who changed `verify` last?"))
-    assert any(f"in {meant}." in warning for warning in answer.warnings)
+    assert any(f"in {meant}, not " in warning for warning in answer.warnings)
     assert any(sentence.text.startswith("`") and f", {meant})" in sentence.text for sentence in answer.sentences)
 
 
@@ -241,7 +274,7 @@ def test_an_obedient_model_gets_nothing_outside_the_grants(place: Make) -> None:
     mission = there.done("How does the pool of engines restart, and who calls restart?")
     entries = there.entries(mission)
     assert any("Ignore your instructions" in str(e.data) for e in of_kind(entries, "asked_model")), "It has read them"
-    assert {str(entry.data["tool"]) for entry in of_kind(entries, "called_tool")} <= {*INSTRUMENTS, "git_log", "git_diff"}
+    assert {str(entry.data["tool"]) for entry in of_kind(entries, "called_tool")} <= {*INSTRUMENTS, *_LOOKS}
     assert {citation.span.repo_name for citation in answer_of(mission).evidence} == {"shop"}
     assert not any("return digest == catalogue" in str(entry.data) for entry in entries), "What stands in the other one"
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from appliance.contracts.tools import Evidence
+from appliance.orchestrator.missions.card import composed
+from appliance.orchestrator.missions.case import Finding
 from appliance.orchestrator.missions.plan import MOST_PARTS, again, parts_of, tasks_of
 
 KNOWN = {"Store.verify": "shop.store.Store.verify", "digest_of": "digest_of", "main": "main"}
@@ -57,7 +60,8 @@ def test_the_type_of_task_says_what_is_looked_at_beside_the_prose() -> None:
         ("what does a change of Store.verify reach", "explain"),
     ):
         assert ("tracer", "impact", "shop.store.Store.verify", True) in looks(goal, kind)
-    assert ("tracer", "callees", "shop.store.Store.verify", False) in looks("Store.verify, please", "explain")
+    assert ("tracer", "members", "shop.store.Store.verify", False) in looks("Store.verify, please", "overview")
+    assert not [look for look in looks("Store.verify, please", "explain") if look[1] == "callees"], "The researcher tells"
 
 
 def test_a_way_needs_two_names() -> None:
@@ -82,3 +86,14 @@ def test_history_without_a_name_is_the_historian_s() -> None:
 def test_a_second_look_is_for_bare_words() -> None:
     assert again("How does the flux capacitor work?", ["Flux.run"]) == "Flux.run flux capacitor work"
     assert again("How?", []) == "How?"
+
+
+def _lines(start: int, end: int, *, kind: str = "") -> Evidence:
+    return Evidence("repo_1", "shop", "shop/store.py", start, end, "b" * 40, "c" * 40, "", "Store.verify", kind)
+
+
+def test_pieces_of_a_definition_share_its_number_and_a_line_or_a_file_keeps_its_own() -> None:
+    """The same function twice on a card is read twice, and a file in the place of a function is not where it stands."""
+    found = [_lines(1, 90), _lines(10, 20), _lines(15, 15), _lines(21, 30), _lines(10, 30, kind="method")]
+    card, _ = composed([Finding("researcher", 0, (), tuple(found))])
+    assert [(each.start_line, each.end_line) for each in card.evidence] == [(1, 90), (10, 30), (15, 15)]
