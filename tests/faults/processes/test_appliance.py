@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -180,9 +181,16 @@ def said(started: "subprocess.Popen[str]", what: str) -> str:
     return line.partition(what)[2].strip()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def ends_whole(house: House, running: "subprocess.Popen[str]", number: signal.Signals) -> None:
+    pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
+    running.send_signal(number)
+    assert running.wait(60) == 0
+    assert not [pid for pid in pids if alive(pid)]
+    assert place.read(house.paths) is None
+
+
 def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_with_a_signal(
-    house: House, entry: Start, number: int
+    house: House, entry: Start
 ) -> None:
     running = entry()
     url = said(running, "Skellig is up at ")
@@ -190,19 +198,18 @@ def test_in_the_foreground_it_says_where_it_is_and_how_to_log_in_and_ends_whole_
     token = said(running, "once and within a day: ")
     assert httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False).status_code == 200
     assert house.skellig("up", "--foreground").returncode == 4
-    pids = [house.pid("web"), house.pid("worker"), house.supervisor.pid()]
     assert not house.paths.global_db.stat().st_mode & 0o077
-    running.send_signal(number)
-    assert running.wait(60) == 0
-    assert not [pid for pid in pids if alive(pid)]
-    assert place.read(house.paths) is None
+    ends_whole(house, running, signal.SIGTERM)
 
 
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize(("inside", "number"), [(True, signal.SIGINT), (False, signal.SIGHUP)], ids=["inside", "outside"])
 def test_a_token_that_is_to_lie_in_a_file_is_shown_nowhere_else_and_is_gone_once_used(
-    house: House, entry: Start, tmp_path_factory: pytest.TempPathFactory, *, inside: bool
+    house: House, entry: Start, tmp_path_factory: pytest.TempPathFactory, *, inside: bool, number: signal.Signals
 ) -> None:
-    """What a container prints is kept in the host's log; and what it calls its data folder is another one out there."""
+    """What a container prints is kept in the host's log; and what it calls its data folder is another one out there.
+
+    It ends whole, with the two other signals: each start costs seconds.
+    """
     kept = (house.paths.root if inside else tmp_path_factory.mktemp("elsewhere")) / "first-token"
     running = entry(SKELLIG_WEB__TOKEN_FILE=str(kept))
     url = said(running, "Skellig is up at ")
@@ -212,10 +219,15 @@ def test_a_token_that_is_to_lie_in_a_file_is_shown_nowhere_else_and_is_gone_once
     token = kept.read_text().strip()
     logins = [httpx2.post(f"{url}/api/v1/login", json={"token": token}, trust_env=False) for _ in range(2)]
     assert ([login.status_code for login in logins], kept.exists()) == ([200, 401], False)
-    running.send_signal(signal.SIGTERM)
+    ends_whole(house, running, number)
     out, err = running.communicate(timeout=60)
     logs = "".join(path.read_text(errors="replace") for path in house.paths.logs.iterdir())
     assert token not in out + err + logs
+
+
+def accepts(path: Path) -> bool:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as probe:
+        return probe.connect_ex(os.fspath(path)) == 0
 
 
 def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House, entry: Start, tmp_path: Path) -> None:
@@ -229,7 +241,8 @@ def test_in_the_foreground_on_a_unix_socket_nothing_listens_on_tcp(house: House,
     assert not house.answers()
     os.kill(first := house.pid("web"), signal.SIGKILL)  # its socket stays on the disk
     assert house.pid("web", other_than=first)
-    until(lambda: house.skellig("repo", "list").returncode == 0)
+    until(lambda: accepts(path))
+    assert house.skellig("repo", "list").returncode == 0
     running.terminate()
     assert running.communicate(timeout=60)[0] == ""
     assert running.returncode == 0
