@@ -121,6 +121,21 @@ class SessionMetricsOut(Output):
         )
 
 
+class ReadOut(Output):
+    """Lines that were read for an answer; ``verified`` says of the place alone that it is there."""
+
+    n: int
+    repo_name: str
+    path: str
+    start_line: int
+    end_line: int
+    commit: str
+    verified: bool
+    symbol: str
+    kind: str
+    text: str
+
+
 class TaskOut(Output):
     """What a turn came to. `awaiting_approval`: `approval_request` waits for a person."""
 
@@ -132,6 +147,7 @@ class TaskOut(Output):
     status: Literal["done", "paused", "awaiting_approval", "failed"]
     run_id: str
     approval_request: dict[str, JsonValue] | None
+    citations: list[ReadOut] = Field(description="What was read for this answer; no model chose it.")
 
     @classmethod
     def of(cls, result: TaskResult) -> "TaskOut":

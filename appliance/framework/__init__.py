@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from appliance.framework.graph_shape import END, START, Send
     from appliance.framework.options import SessionConfig
     from appliance.framework.plugins import PluginSet, PluginStatus
-    from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, ToolCallRecord, TurnCost
+    from appliance.framework.results import ApprovalRequest, FoundLines, SessionMetrics, TaskResult, ToolCallRecord, TurnCost
     from appliance.framework.teams import Team, TeamLimits, TeamMember, TeamResult
     from appliance.framework.toolset import ToolSet
     from appliance.framework.workflow import Workflow
@@ -44,7 +44,7 @@ _MODULES: Final = {
     "graph_shape": ("END", "START", "Send"),
     "options": ("SessionConfig",),
     "plugins": ("PluginSet", "PluginStatus"),
-    "results": ("ApprovalRequest", "SessionMetrics", "TaskResult", "ToolCallRecord", "TurnCost"),
+    "results": ("ApprovalRequest", "FoundLines", "SessionMetrics", "TaskResult", "ToolCallRecord", "TurnCost"),
     "teams": ("Team", "TeamLimits", "TeamMember", "TeamResult"),
     "toolset": ("ToolSet",),
     "workflow": ("Workflow",),
@@ -71,6 +71,7 @@ __all__ = [
     "CompiledGraph",
     "Doors",
     "EventType",
+    "FoundLines",
     "GraphEvent",
     "GraphEventType",
     "GraphResult",

@@ -13,12 +13,12 @@ from appliance.base.paths import display
 from appliance.contracts.chat import Message
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, DeadlineExceeded, InvalidInput, Unavailable
-from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines, MissionInfo
+from appliance.framework.backends import AskedAnswer, Context, Found, MissionInfo
 from appliance.framework.conversation import Decision
 from appliance.framework.desk import SessionInfo, Setup
 from appliance.framework.events import AgentEvent
 from appliance.framework.flows import WorkflowOutcome
-from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, TurnCost
+from appliance.framework.results import ApprovalRequest, FoundLines, SessionMetrics, TaskResult, TurnCost
 
 PATIENCE: Final = httpx2.Timeout(900.0, connect=5.0)  # a call may wait for a person
 

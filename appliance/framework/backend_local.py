@@ -6,17 +6,17 @@ from contextlib import aclosing
 from typing import Final
 
 from appliance.base.paths import display
-from appliance.codeintel.results import Answer, Citation, Hit, Scope
+from appliance.codeintel.results import Answer, Scope
 from appliance.contracts.chat import Message
 from appliance.contracts.tools import Json
 from appliance.errors import EngineUnavailable, Unavailable
-from appliance.framework.backends import AskedAnswer, Context, Found, FoundLines, MissionInfo, Sentence
+from appliance.framework.backends import AskedAnswer, Context, Found, MissionInfo, Sentence
 from appliance.framework.conversation import Decision
 from appliance.framework.desk import AgentDesk, SessionInfo, Setup
 from appliance.framework.events import AgentEvent
 from appliance.framework.flows import WorkflowOutcome
 from appliance.framework.place import Place
-from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, TurnCost
+from appliance.framework.results import ApprovalRequest, FoundLines, SessionMetrics, TaskResult, TurnCost
 from appliance.ids import MissionId, RepoId
 from appliance.jobs.queue import JobQueue
 from appliance.missioning import Missions
@@ -88,7 +88,9 @@ class LocalBackend:
         """Find code."""
         place = await self._desk.place()
         response = await place.index.searcher.search(query, scope=_scope(place, workspace), limit=limit)
-        return Found(tuple(_lines(hit) for hit in response.hits), response.total, tuple(map(display, response.warnings)))
+        return Found(
+            tuple(FoundLines.of(hit) for hit in response.hits), response.total, tuple(map(display, response.warnings))
+        )
 
     async def ask(self, question: str, *, workspace: str | None, prose: bool) -> AskedAnswer:
         """Answer a question about code."""
@@ -142,22 +144,6 @@ def _scope(place: Place, workspace: str | None) -> Scope:
     return Scope(found.project, tuple(map(RepoId, found.repos)))
 
 
-def _lines(found: Hit | Citation) -> FoundLines:
-    span = found.span
-    return FoundLines(
-        span.repo_name,
-        display(span.path),
-        span.start_line,
-        span.end_line,
-        span.commit,
-        span.verified,
-        display(found.symbol),
-        found.kind,
-        found.text,
-        found.n if isinstance(found, Citation) else 0,
-    )
-
-
 def _mission(mission: Mission) -> MissionInfo:
     answer = None if mission.answer is None else _answer(mission.answer)
     goal, reason = display(mission.goal), display(mission.reason)
@@ -170,4 +156,4 @@ def _no_runner() -> Runner:
 
 def _answer(answer: Answer) -> AskedAnswer:
     sentences = tuple(Sentence(each.text, tuple(each.cites), each.origin) for each in answer.sentences)
-    return AskedAnswer(answer.kind, tuple(map(_lines, answer.evidence)), sentences, answer.warnings)
+    return AskedAnswer(answer.kind, tuple(map(FoundLines.of, answer.evidence)), sentences, answer.warnings)

@@ -10,26 +10,10 @@ from appliance.framework.conversation import Decision
 from appliance.framework.desk import SessionInfo, Setup
 from appliance.framework.events import AgentEvent
 from appliance.framework.flows import WorkflowOutcome
-from appliance.framework.results import ApprovalRequest, SessionMetrics, TaskResult, TurnCost
+from appliance.framework.results import ApprovalRequest, FoundLines, SessionMetrics, TaskResult, TurnCost
 from appliance.orchestrator.missions.model import MissionState
 
 Context = str | Mapping[str, Json] | None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLines:
-    """Lines of one blob at one commit. *n* is the number by which sentences cite them, 0 where none do."""
-
-    repo_name: str
-    path: str
-    start_line: int
-    end_line: int
-    commit: str
-    verified: bool
-    symbol: str
-    kind: str
-    text: str
-    n: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from appliance.orchestrator.services.chat import LocalChatService
 from appliance.orchestrator.services.provider import EngineModels, Models, Probe
 from appliance.orchestrator.services.registry import ToolRegistry
 from appliance.orchestrator.tools.catalogue import builtin_tools
+from appliance.orchestrator.tools.citing import citing
 from appliance.orchestrator.tools.workbench import Workbench
 from appliance.tables import MIGRATIONS
 
@@ -120,6 +121,7 @@ class Place:
             session_service=facade.session_service,
             provider_service=facade.provider_service,
             recovery_service=facade.recovery_service,
+            cites=citing(self.index),
         )
         facade = replace(facade, chat_service=chat, tool_service=tools)
         return Orchestrator(facade=facade, sessions=self.services.sessions, tools=tools)
@@ -250,6 +252,7 @@ def _services(parts: Opened, registry: ToolRegistry, plugins: PluginSet, *, prob
             tools=registry,
             repositories=RepositoryNames(parts.index.registry),
             metrics=parts.metrics,
+            cites=citing(parts.index),
             system_prompt=SystemPromptStatePassedCoordinator(analyzer),
             safety=SafetyStatePassedCoordinator(plugins.rules),
             coordination=CoordinationStatePassedCoordinator(coordination_runtime=suited),

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from appliance.base.paths import display
 from appliance.contracts.tools import Json
 from appliance.errors import InvalidInput
 from appliance.framework.events import AgentEvent, EventType
+
+if TYPE_CHECKING:
+    from appliance.codeintel.results import Citation, Hit
 
 TaskStatus = Literal["done", "paused", "awaiting_approval", "failed"]
 
@@ -38,11 +42,45 @@ class ApprovalRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundLines:
+    """Lines of one blob at one commit. *n* is the number by which sentences cite them, 0 where none do."""
+
+    repo_name: str
+    path: str
+    start_line: int
+    end_line: int
+    commit: str
+    verified: bool
+    symbol: str
+    kind: str
+    text: str
+    n: int = 0
+
+    @classmethod
+    def of(cls, found: "Hit | Citation") -> "FoundLines":
+        """Return *found* as programs and people see it."""
+        span = found.span
+        return cls(
+            span.repo_name,
+            display(span.path),
+            span.start_line,
+            span.end_line,
+            span.commit,
+            span.verified,
+            display(found.symbol),
+            found.kind,
+            found.text,
+            int(getattr(found, "n", 0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """What a turn came to.
 
     *success* is whether *status* is ``done``; ``paused``: its steps led nowhere, and the next message goes on from there;
     ``awaiting_approval``: *approval_request* waits for a person, and `Agent.resume` goes on; ``failed``: *error* says why.
+    *citations* are the lines that were read for this answer: all that the results hold of which it was made.
     """
 
     content: str
@@ -53,6 +91,7 @@ class TaskResult:
     status: TaskStatus = "done"
     run_id: str = ""
     approval_request: ApprovalRequest | None = None
+    citations: tuple[FoundLines, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return every field as JSON can say it."""
@@ -65,7 +104,9 @@ class TaskResult:
         try:
             calls = tuple(ToolCallRecord(**call) for call in fields["tool_calls"])
             asked = fields["approval_request"]
-            return cls(**{**fields, "tool_calls": calls, "approval_request": asked and ApprovalRequest(**asked)})
+            read = tuple(FoundLines(**each) for each in fields["citations"])
+            asks = asked and ApprovalRequest(**asked)
+            return cls(**{**fields, "tool_calls": calls, "approval_request": asks, "citations": read})
         except (KeyError, TypeError) as exc:
             raise InvalidInput(f"This is no result of a turn: {type(exc).__name__} {exc}.") from exc
 
@@ -128,15 +169,18 @@ class Gathering:
             status = "awaiting_approval"
         elif self._last.metadata.get("status") == "paused":
             status = "paused"
+        ended: dict[str, Any] = dict(self._last.metadata) if self._last.type is EventType.STREAM_END else {}
+        citations = tuple(FoundLines(**each) for each in ended.pop("citations", ()))
         return TaskResult(
             content="".join(self._content).strip(),
             tool_calls=tuple(self._calls.values()),
             success=status == "done",
             error=self._error,
-            metadata=self._last.metadata if self._last.type is EventType.STREAM_END else {},
+            metadata=ended,
             status=status,
             run_id=self._last.run_id,
             approval_request=self.approval,
+            citations=citations,
         )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ from appliance.errors import ApplianceError, Cancelled, DeadlineExceeded
 from appliance.framework.events import AgentEvent, Emitter, EventType
 from appliance.framework.ledger import Ledger
 from appliance.framework.options import Options
-from appliance.framework.results import TurnCost
+from appliance.framework.results import FoundLines, TurnCost
 from appliance.orchestrator.runtime import Orchestrator
 from appliance.orchestrator.services.turn import SYSTEM, ChatEvent, ChatOptions, ChatReply
 
@@ -192,6 +192,7 @@ class _Telling:
             "tool_calls": cost.tool_calls,
             "seconds": cost.seconds,
             "warnings": list(reply.warnings),
+            "citations": [asdict(FoundLines.of(each)) for each in reply.citations],
         }
         return told if failure is None else {**told, "code": failure.code, "remedy": failure.remedy}
 

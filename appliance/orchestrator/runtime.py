@@ -12,7 +12,7 @@ from appliance.errors import EngineUnavailable, InvalidInput
 from appliance.orchestrator.approvals import Approvals
 from appliance.orchestrator.facade import Checks, Classifies, Explores, OrchestrationFacade, Suggests
 from appliance.orchestrator.services.audit import ToolAudit
-from appliance.orchestrator.services.chat import LocalChatService
+from appliance.orchestrator.services.chat import Cites, LocalChatService
 from appliance.orchestrator.services.context import LocalContextService
 from appliance.orchestrator.services.provider import PROVIDER, LocalProviderService, Models, Probe
 from appliance.orchestrator.services.recovery import LocalRecoveryService
@@ -137,6 +137,7 @@ class Parts:
     repositories: Repositories
     patience_s: float = 600.0
     metrics: Metrics | None = None
+    cites: Cites | None = None
     exploration: Explores | None = None
     system_prompt: Classifies | None = None
     safety: Checks | None = None
@@ -193,6 +194,7 @@ def orchestrator(parts: Parts) -> Orchestrator:
         session_service=sessions,
         provider_service=provider,
         recovery_service=recovery,
+        cites=parts.cites,
     )
     facade = OrchestrationFacade(
         chat_service=chat,

@@ -23,7 +23,7 @@ from appliance.codeintel.support import Ground, Rarity, share
 from appliance.contracts.chat import JsonSchema
 from appliance.contracts.tools import Evidence, Json, Tool, ToolContext, ToolOutput, ToolSpec
 from appliance.errors import NotGranted
-from appliance.ids import BlobId, CommitId, ProjectId, RepoId
+from appliance.ids import ProjectId, RepoId
 from appliance.orchestrator.coordinators.tasks import Analyzes
 from appliance.orchestrator.missions.encoding import plain as as_json
 from appliance.orchestrator.missions.encoding import typed
@@ -82,22 +82,6 @@ class Instrument:
     async def run(self, arguments: Mapping[str, Json], *, context: ToolContext) -> ToolOutput:
         """Look, as far as *context* is granted."""
         return await self.look(self.index, arguments, context)
-
-
-def place_of(evidence: Evidence) -> Place:
-    """Return the lines of *evidence* as a place that may be cited."""
-    return Place(
-        repo=RepoId(evidence.repo),
-        repo_name=evidence.repo_name,
-        commit=CommitId(evidence.commit),
-        path=evidence.path,
-        blob=BlobId(evidence.blob),
-        start_line=evidence.start_line,
-        end_line=evidence.end_line,
-        symbol=evidence.symbol,
-        kind=evidence.kind,
-        why=evidence.why,
-    )
 
 
 def _evidence(places: Sequence[Place], asked: Asked) -> tuple[Evidence, ...]:

@@ -13,7 +13,7 @@ from appliance.orchestrator.missions.caption import caption
 from appliance.orchestrator.missions.card import Card, cited, composed, numbered
 from appliance.orchestrator.missions.case import Case, Finding
 from appliance.orchestrator.missions.encoding import plain, typed
-from appliance.orchestrator.missions.instruments import place_of
+from appliance.orchestrator.tools.citing import place_of
 
 _CAPTIONS: Final = 4  # a model reads for a quarter of a minute each
 _CALLS: Final = re.compile(r"`?([A-Za-z_][\w.]*)`?(?:\(\))?\s+(?:calls|invokes)\s+(?:the\s+)?`?([A-Za-z_][\w.]*)`?")

@@ -1,5 +1,6 @@
 """One turn of a conversation: what is said to the model, what its calls give, and what whoever listens hears of it."""
 
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -25,6 +26,11 @@ STEPS: Final = 6
 
 _SAID_BEFORE: Final = 2  # questions that a choice is made with
 _SAID_CHARACTERS: Final = 400
+_POINTS_BACK: Final = re.compile(
+    r"^\W*(?:and|but|or|so|then|also)\b|^\W*(?:\w+\W+){0,2}(?:its?|that|they|them|their)\b|\b(?:this|these|those)\b"
+    r"|\b(?:it|that|they|them|there)\W*$",
+    re.IGNORECASE,
+)
 _KEPT_CHARACTERS: Final = 4_000  # of a tool's result, in the conversation
 
 ChatEventKind = Literal["tool_call", "tool_result", "tool_error", "awaiting_approval", "warning", "token", "final"]
@@ -99,9 +105,14 @@ class Turn:
 
     @property
     def task(self) -> str:
-        """The question, with those before it, for a choice. Answers are left out: a small model takes them up again."""
+        """The question for a choice; where it points back, behind those before it. Answers are left out.
+
+        A small model takes up again whatever it reads: with an earlier question in sight it made that one's calls anew.
+        """
+        if _POINTS_BACK.search(self.text) is None:
+            return self.text
         before = [each.content[:_SAID_CHARACTERS] for each in self.history if each.role == "user"][-_SAID_BEFORE:]
-        return "".join([self.text, *(f"\nAsked before: {text}" for text in before)])
+        return "\n".join([*(f"(asked and answered before: {text})" for text in before), self.text])
 
     @property
     def specs(self) -> Sequence[ToolSpec]:

@@ -1,6 +1,7 @@
 """Claims about agents: their turns, their streams, and that they get nothing that they were not granted."""
 
 import asyncio
+import json
 import math
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from appliance.contracts.chat import ChatRequest
 from appliance.errors import EngineUnavailable, InvalidInput, NotGranted
 from appliance.framework import EventType, Team, ToolSet
 from appliance.framework.events import AgentEvent
+from appliance.framework.results import TaskResult
 from appliance.framework.tried import FILE
 from appliance.orchestrator.runners.envelope import MOST_TOKENS, about_tokens, compact
 from tests.support.agent_house import AgentHouse, agent, heard
@@ -34,9 +36,27 @@ def test_it_looks_things_up_and_answers(house: AgentHouse) -> None:
             assert [call.tool for call in result.tool_calls] == ["search_code"]
             assert "store.py" in result.tool_calls[0].result
             assert result.run_id.startswith("run_")
+            assert TaskResult.from_dict(json.loads(json.dumps(result.to_dict()))).citations == result.citations
+            read = result.citations
+            assert [each.n for each in read] == list(range(1, len(read) + 1))
+            assert all(each.verified and len(each.commit) == 40 for each in read)
+            assert any(each.path == "shop/store.py" and "def verify" in each.text for each in read)
 
     asyncio.run(work())
     assert len(script.answers) == 1
+
+
+def test_what_an_answer_was_not_made_from_is_not_cited(house: AgentHouse) -> None:
+    """A citation says that the lines were read for this answer, so a turn without a result has none, nor those before it."""
+
+    async def work() -> None:
+        async with agent(house) as made:
+            house.follow(("search_code", {"query": "verify"}))
+            assert (await made.run("Where is verify?")).citations
+            house.follow(("read_lines", {"path": "no/such"}))
+            assert (await made.run("And this?")).citations == ()
+
+    asyncio.run(work())
 
 
 def test_a_stream_tells_each_step_and_then_one_answer_token_by_token(house: AgentHouse) -> None:

@@ -104,7 +104,9 @@ def test_a_later_turn_is_told_what_was_said_and_found_before(path: Path) -> None
     with staged(path, model, ScriptedTool(parameters=SEARCH, output=ToolOutput("main calls parse"))) as stage:
         stage.say("Who calls parse?", given=grants("search"))
         stage.say("And who calls that?", given=grants("search"))
-    choosing, answering = model.requests[-2:]
+        choosing, answering = model.requests[-2:]
+        stage.say("How is a file read before it is shown?", given=grants("search"))
+    assert "Who calls parse?" not in model.requests[-2].messages[-1].content, "a small model would choose for it again"
     assert "Who calls parse?" in choosing.messages[-1].content
     assert any("main calls parse" in message.content for message in answering.messages)
 
