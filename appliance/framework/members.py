@@ -44,6 +44,11 @@ class _Member:
     name: str
     grants: Grants
 
+    @property
+    def granted_tools(self) -> Collection[str]:
+        """What it may use, in whatever team."""
+        return self.grants.tools
+
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Answer *request* by steps with the member's tools."""
         turns, stopping = self.made.turns, Stopping()

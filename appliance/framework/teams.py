@@ -1,10 +1,13 @@
 """Teams: several agents on one task, in one of five formations, each of them a turn of the operator core."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import Final, Literal, Protocol, get_args, runtime_checkable
+
+from pydantic import ValidationError
 
 from appliance.contracts.tools import Json
 from appliance.errors import ApplianceError, InvalidInput, NotGranted
@@ -23,6 +26,7 @@ from appliance.operator import (
     StreamEvent,
     StreamingCallback,
 )
+from appliance.operator.encoding import writable
 from appliance.operator.runners import answer
 from appliance.operator.usage import added
 
@@ -53,6 +57,18 @@ class TeamMember:
     description: str = ""
     skill: str = "Do what you are asked, and report what you found."
     tools: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", _names(self.tools, whose=f"the member {str(self.name)[:40]}"))
+
+
+@runtime_checkable
+class Granted(Protocol):
+    """A runner that may use tools: a member may run by it only if it lists them all."""
+
+    @property
+    def granted_tools(self) -> Collection[str]:
+        """The names of all that it may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +131,11 @@ class Team:
     limits: TeamLimits = field(default_factory=TeamLimits)
 
     def __post_init__(self) -> None:
+        given: object = self.members
+        if not isinstance(given, Iterable):
+            raise InvalidInput("The members of a team are a list.", remedy="Pass a list of `TeamMember`.")
+        object.__setattr__(self, "members", tuple(given))
+        object.__setattr__(self, "tools", _names(self.tools, whose="the team"))
         _check(self)
 
     async def run(self, task: str) -> TeamResult:
@@ -149,28 +170,34 @@ class Team:
     async def _run(self, task: str, *, run_id: str, callback: StreamingCallback) -> TeamResult:
         if not isinstance(task, str) or not task.strip():
             raise InvalidInput("The task is empty.", remedy="Say what the team is to do.")
+        above = _AT_WORK.get()
+        if any(team is self for team in above):
+            raise InvalidInput("The team is at work on this already: it cannot be a member of itself.")
         kept = _Kept(self.coordinator or _by_rule(self))
-        machine = StateMachine(
-            coordinator=Coordinator(runner=kept),
+        machine = self._machine(kept)
+        failure, token = "", _AT_WORK.set((*above, self))
+        try:
+            await machine.run(task, streaming_callback=callback)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as exc:  # the outermost loop of a team: whatever a coordinator raises is told
+            if isinstance(exc, asyncio.CancelledError) and (working := asyncio.current_task()) and working.cancelling():
+                raise
+            failure = f"The coordinator failed: {type(exc).__name__}: {exc}"[:500]
+        finally:
+            with suppress(ValueError):  # a coroutine that is thrown away ends in the context of whoever throws
+                _AT_WORK.reset(token)
+        slots = [slot for handle in machine.agents() for slot in handle.slots]
+        return _result(self, slots, kept.result, failure=failure, run_id=run_id)
+
+    def _machine(self, coordinator: AgentRunner) -> StateMachine:
+        return StateMachine(
+            coordinator=Coordinator(runner=coordinator),
             agents=[
                 AgentSpec(name=m.name, description=m.description, skill=m.skill, runner=_Speaking(m)) for m in self.members
             ],
-            limits=RunLimits(
-                max_commissions=self.limits.commissions,
-                max_instructs=self.limits.commissions,
-                commission_timeout_s=self.limits.member_seconds,
-                turn_timeout_s=self.limits.seconds,
-                max_parallel=self.limits.parallel,
-                max_tokens=self.limits.tokens,
-            ),
+            limits=_limits(self.limits),
         )
-        failure = ""
-        try:
-            await machine.run(task, streaming_callback=callback)
-        except Exception as exc:  # noqa: BLE001 - the outermost loop of a team: whatever a coordinator raises is told
-            failure = f"The coordinator failed: {type(exc).__name__}: {exc}"[:500]
-        slots = [slot for handle in machine.agents() for slot in handle.slots]
-        return _result(self, slots, kept.result, failure=failure, run_id=run_id)
 
 
 class _Kept:
@@ -206,6 +233,11 @@ class _Nested:
     def __init__(self, team: Team) -> None:
         self._team = team
 
+    @property
+    def granted_tools(self) -> Collection[str]:
+        """What the team's members may use."""
+        return self._team.tools
+
     async def run(self, request: AgentRequest, *, streaming_callback: StreamingCallback = None) -> AgentResult:
         """Answer with what the team makes of the objective; raise where it makes nothing of it."""
         del streaming_callback
@@ -215,11 +247,40 @@ class _Nested:
         return AgentResult(content=result.content, usage=dict(result.usage))
 
 
+_AT_WORK: Final[ContextVar[tuple[Team, ...]]] = ContextVar("appliance.framework.teams", default=())
+
+
+def _limits(given: TeamLimits) -> RunLimits:
+    try:
+        return RunLimits(
+            max_commissions=given.commissions,
+            max_instructs=given.commissions,
+            commission_timeout_s=given.member_seconds,
+            turn_timeout_s=given.seconds,
+            max_parallel=given.parallel,
+            max_tokens=given.tokens,
+        )
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        raise InvalidInput(f"The limits of the team cannot hold: {first['loc'][0]}: {first['msg']}.") from exc
+
+
+def _names(tools: object, *, whose: str) -> frozenset[str]:
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise InvalidInput(f"The tools of {whose} are a {type(tools).__name__}.", remedy="Pass a list of their names.")
+    listed = list(tools)
+    if not all(isinstance(each, str) for each in listed):
+        raise InvalidInput(f"The tools of {whose} are not all names.", remedy="Pass a list of their names.")
+    return frozenset(listed)
+
+
 def _check(team: Team) -> None:
     if team.formation not in get_args(FormationName):
         raise InvalidInput(
             f"There is no formation {str(team.formation)[:40]!r}.", remedy=f"There are {', '.join(get_args(FormationName))}."
         )
+    if strange := [each for each in team.members if not isinstance(each, TeamMember)]:
+        raise InvalidInput(f"A {type(strange[0]).__name__} is no member of a team.", remedy="Make it a `TeamMember`.")
     names = [member.name for member in team.members]
     if not 1 <= len(names) <= MOST_MEMBERS:
         raise InvalidInput(f"A team has 1 to {MOST_MEMBERS} members, not {len(names)}.")
@@ -233,17 +294,26 @@ def _check(team: Team) -> None:
         raise InvalidInput(f"A team that is {team.formation} works by a rule.", remedy="Leave `coordinator` out.")
     if team.formation == "reflection" and len(names) != 2:
         raise InvalidInput("Reflection takes two members: an author, then a critic.")
-    if not 1 <= team.limits.rounds <= MOST_ROUNDS:
+    _limits(team.limits)
+    rounds: object = team.limits.rounds
+    if not isinstance(rounds, int) or not 1 <= rounds <= MOST_ROUNDS:
         raise InvalidInput(f"Reflection takes 1 to {MOST_ROUNDS} rounds.")
 
 
 def _check_member(member: TeamMember, *, granted: Collection[str]) -> None:
-    if not isinstance(member.name, str) or not member.name.strip() or member.name == _LEADER:
+    name: object = member.name
+    if not isinstance(name, str) or name.strip() in {"", _LEADER} or not writable(name):
         raise InvalidInput(f"{str(member.name)[:40]!r} is no name of a member.", remedy=f"Any text but {_LEADER!r} is one.")
     if not isinstance(member.runner, AgentRunner) or isinstance(member.runner, type):
         raise InvalidInput(
             f"The runner of {member.name} is a {type(member.runner).__name__}.",
             remedy="Pass `Agent.member`, `callable_agent(function)`, or an object with such a `run`.",
+        )
+    if isinstance(member.runner, Granted) and (held := sorted({*member.runner.granted_tools} - {*member.tools})):
+        raise NotGranted(
+            f"What answers for {member.name} may use tools that the member has not: {', '.join(held)}.",
+            remedy="List them as the member's tools, or take them from what answers.",
+            beyond=held,
         )
     beyond = sorted({*member.tools} - {*granted})
     if beyond:
@@ -286,7 +356,7 @@ def _result(team: Team, slots: Sequence[ObjectiveSlot], said: AgentResult, *, fa
 
 
 def _told(event: StreamEvent) -> AgentEvent:
-    phase, detail = event.get("phase", ""), event.get("detail", "")
+    phase, detail, objective = (str(event.get(key, "")) for key in ("phase", "detail", "objective"))
     kind = _PHASES.get(phase, EventType.PROGRESS)
     failed = kind in {EventType.ERROR, EventType.TOOL_ERROR}
     return AgentEvent(
@@ -298,6 +368,6 @@ def _told(event: StreamEvent) -> AgentEvent:
         success=not failed,
         milestone=phase if kind is EventType.MILESTONE else "",
         new_stage=phase if kind is EventType.STAGE_CHANGE else "",
-        member_id=event.get("agent", ""),
-        metadata={"objective": event.get("objective", "")} if event.get("objective") else {},
+        member_id=str(event.get("agent", "")),
+        metadata={"objective": objective} if objective else {},
     )

@@ -142,10 +142,10 @@ def test_teams_that_hand_the_work_round_in_a_circle_come_to_an_end() -> None:
             raise InvalidInput(result.error)
         return result.content
 
-    team = Team([member("a", goes_round)])
+    team = Team([member(name, goes_round) for name in "abcd"], "parallel")
     result = run(team)
-    assert result.status == "failed"
-    assert "depth" in result.error or "handed on" in result.error
+    assert (result.status, len(result.reports)) == ("failed", 4)
+    assert "member of itself" in result.error
 
 
 def test_a_team_can_be_a_member_of_another() -> None:
@@ -199,6 +199,16 @@ BAD: dict[str, Callable[[], Team]] = {
     "nobody to lead": lambda: Team([member("a")], "hierarchical"),
     "a leader of a rule": lambda: Team([member("a")], "parallel", coordinator=callable_agent(failing)),
     "a critic alone": lambda: Team([member("a")], "reflection"),
+    "a name like the leader's": lambda: Team([member(" coordinator ")]),
+    "a name that cannot be written": lambda: Team([member("\ud800")]),
+    "members that are none": lambda: Team(None),  # type: ignore[arg-type]
+    "a member that is none": lambda: Team(["a"]),  # type: ignore[list-item]
+    "tools that are a text": lambda: Team([member("a", tools="re")], tools=["r", "e"]),  # type: ignore[arg-type]
+    "tools that are none": lambda: Team([member("a")], tools=None),  # type: ignore[arg-type]
+    "tools that are no names": lambda: Team([member("a")], tools=[["read"]]),  # type: ignore[list-item]
+    "no time": lambda: Team([member("a")], limits=TeamLimits(seconds=float("nan"))),
+    "nobody at a time": lambda: Team([member("a")], limits=TeamLimits(parallel=0)),
+    "rounds that are no number": lambda: Team([member("a")], limits=TeamLimits(rounds=None)),  # type: ignore[arg-type]
     "no rounds": lambda: Team([member("a")], limits=TeamLimits(rounds=0)),
 }
 
@@ -212,6 +222,46 @@ def test_a_team_that_cannot_work_is_refused(how: str) -> None:
 def test_a_member_has_no_more_than_its_team() -> None:
     with pytest.raises(NotGranted, match="edit"):
         Team([member("a", tools=frozenset({"search", "edit"}))], tools=frozenset({"search"}))
+
+
+def test_what_answers_for_a_member_has_no_more_than_it() -> None:
+    """A script could else put a team that writes where one may only read."""
+    inner = Team([member("x", tools=frozenset({"edit"}))], tools={"edit"})
+    with pytest.raises(NotGranted, match="the member has not: edit"):
+        Team([TeamMember("a", inner.as_runner(), tools={"search"})], tools={"search"})
+    assert run(Team([TeamMember("a", inner.as_runner(), tools={"edit"})], tools={"edit"})).success
+
+
+def test_what_a_script_does_to_its_lists_later_reaches_no_team() -> None:
+    tools = ["search"]
+    members = [TeamMember("a", member("a").runner, tools=tools)]
+    team = Team(members, tools=tools)
+    tools.append("edit")
+    members.append(member("b", tools=frozenset({"edit"})))
+    assert [each.name for each in team.members] == ["a"]
+    assert (team.tools, team.members[0].tools) == ({"search"}, {"search"})
+
+
+class Odd(BaseException):
+    """An error that is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [Odd, asyncio.CancelledError])
+def test_a_coordinator_that_ends_in_any_way_is_told(error: type[BaseException]) -> None:
+    def ends(_: AgentRequest) -> str:
+        raise error
+
+    result = run(Team([member("a")], "hierarchical", coordinator=callable_agent(ends)))
+    assert (result.status, result.error) == ("failed", f"The coordinator failed: {error.__name__}: ")
+
+
+def test_events_of_any_shape_are_told() -> None:
+    async def odd(_: AgentRequest, *, streaming_callback: StreamingCallback = None) -> str:
+        await emit_stream(streaming_callback, {"agent": 5, "phase": {}, "detail": [1], "objective": 7})
+        return "x"
+
+    (event,) = (each for each in heard(Team([member("a", odd)])) if each.member_id == "5")
+    assert (event.type, event.content, event.metadata) == (EventType.PROGRESS, "[1]", {"objective": "7"})
 
 
 @pytest.mark.parametrize("task", ["", " ", None, 7])
