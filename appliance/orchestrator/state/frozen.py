@@ -10,6 +10,7 @@ from typing import Final
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes, complex})
 _DEEPEST: Final = 100
+_MOST: Final = 2_000_000  # items of one value
 _BUSY: Final = object()
 
 
@@ -30,10 +31,10 @@ class FrozenList(tuple[object, ...]):
 def freeze(value: object) -> object:
     """Return a copy of *value* that cannot be changed: mappings read-only, lists and sets frozen, at every depth.
 
-    Objects of other types are copied deeply. Raise `ValueError` for what contains itself, is nested too deep, or cannot be
-    copied.
+    Objects of other types are copied deeply. Raise `ValueError` for what contains itself, is nested too deep, cannot be
+    copied, or has too many items: what holds one thing many times has as many as if each stood there.
     """
-    return _frozen(value, {}, 0)
+    return _Freezing().frozen(value, 0)
 
 
 def frozen_mapping(value: object, *, what: str) -> Mapping[str, object]:
@@ -83,33 +84,46 @@ def same(one: object, other: object) -> bool:
     return knows_identity_only and hasattr(one, "__dict__") and same(vars(one), vars(other))
 
 
-def _frozen(value: object, memo: dict[int, object], depth: int) -> object:
-    kind = type(value)
-    if kind in _ATOMS:
-        return value
-    key = id(value)
-    known = memo.get(key)
-    if known is _BUSY:
-        raise ValueError("A value that contains itself cannot be frozen.")
-    if known is not None:
+class _Freezing:
+    """One value on its way to be frozen: what was seen of it, and how many items it has."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, int]] = {}
+        self._items = 0  # so far, each as often as it stands there
+
+    def frozen(self, value: object, depth: int) -> object:
+        if type(value) in _ATOMS:
+            return value
+        known, items = self._known.get(id(value), (None, 0))
+        if known is _BUSY:
+            raise ValueError("A value that contains itself cannot be frozen.")
+        if known is None:
+            if depth > _DEEPEST:
+                raise ValueError(f"A value is nested deeper than {_DEEPEST}.")
+            self._known[id(value)] = (_BUSY, 0)
+            before = self._items
+            known = self._of_kind(value, depth + 1)
+            self._known[id(value)] = (known, self._items - before)
+        else:
+            self._count(items)
         return known
-    if depth > _DEEPEST:
-        raise ValueError(f"A value is nested deeper than {_DEEPEST}.")
-    memo[key] = _BUSY
-    memo[key] = frozen = _of_kind(value, memo, depth + 1)
-    return frozen
 
+    def _of_kind(self, value: object, depth: int) -> object:
+        if isinstance(value, Mapping):
+            self._count(len(value))
+            return MappingProxyType({key: self.frozen(inner, depth) for key, inner in value.items()})
+        if isinstance(value, list | tuple):
+            self._count(len(value))
+            kind = FrozenList if isinstance(value, list | FrozenList) else tuple
+            return kind(self.frozen(inner, depth) for inner in value)
+        if isinstance(value, AbstractSet):
+            return frozenset(value)
+        return value if _is_flat(value) else _copied(value)
 
-def _of_kind(value: object, memo: dict[int, object], depth: int) -> object:
-    if isinstance(value, Mapping):
-        return MappingProxyType({key: _frozen(inner, memo, depth) for key, inner in value.items()})
-    if isinstance(value, list | FrozenList):
-        return FrozenList(_frozen(inner, memo, depth) for inner in value)
-    if isinstance(value, tuple):
-        return tuple(_frozen(inner, memo, depth) for inner in value)
-    if isinstance(value, AbstractSet):
-        return frozenset(value)
-    return value if _is_flat(value) else _copied(value)
+    def _count(self, items: int) -> None:
+        self._items += items
+        if self._items > _MOST:
+            raise ValueError(f"A value has more than {_MOST:,} items.")
 
 
 def _copied(value: object) -> object:

@@ -1,13 +1,15 @@
 """What became of every batch: applied or rolled back, where it failed, and which effects happened all the same."""
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from appliance.base import sqlite
 from appliance.base.clock import Clock, SystemClock
+from appliance.errors import StoreCorrupt
 
 Status = Literal["started", "applied", "rolled_back"]
 
@@ -66,6 +68,9 @@ class JournalEntry:
     failed_index: int | None = None
     error: str = ""
     effects: tuple[Effect, ...] = ()
+
+
+_COLUMNS: Final = ", ".join(each.name for each in fields(JournalEntry) if each.name != "effects")
 
 
 class Journal(Protocol):
@@ -131,11 +136,13 @@ class SqliteJournal:
 
     def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._db = sqlite.Guarded(sqlite.connect(path, migrations=_MIGRATIONS))
+        self._path = path
+        with self._damage_told():
+            self._db = sqlite.Guarded(sqlite.connect(path, migrations=_MIGRATIONS))
 
     def begin(self, *, session: str, transitions: int) -> int:
         """Write that a batch has begun and return its id."""
-        with self._db.write() as db:
+        with self._damage_told(), self._db.write() as db:
             row = db.execute(
                 "INSERT INTO batches (session, transitions, status, started_at) VALUES (?, ?, 'started', ?) RETURNING id",
                 (session, transitions, self._clock.now()),
@@ -145,12 +152,12 @@ class SqliteJournal:
 
     def happened(self, batch: int, effect: Effect) -> None:
         """Write that *effect* has happened."""
-        with self._db.write() as db:
+        with self._damage_told(), self._db.write() as db:
             db.execute("INSERT INTO effects VALUES (?, ?, ?, ?)", (batch, effect.index, effect.kind, effect.name))
 
     def settle(self, batch: int, status: Status, *, failed_index: int | None = None, error: str = "") -> None:
         """Write how the batch has ended."""
-        with self._db.write() as db:
+        with self._damage_told(), self._db.write() as db:
             db.execute(
                 "UPDATE batches SET status = ?, ended_at = ?, failed_index = ?, error = ? WHERE id = ?",
                 (status, self._clock.now(), failed_index, error[:_LONGEST_ERROR], batch),
@@ -158,13 +165,21 @@ class SqliteJournal:
 
     def entries(self, *, limit: int = 100) -> Sequence[JournalEntry]:
         """Return the latest entries, oldest first."""
-        with self._db.read() as db:
-            rows = db.execute("SELECT * FROM batches ORDER BY id DESC LIMIT ?", (max(limit, 0),)).fetchall()
+        with self._damage_told(), self._db.read() as db:
+            query = f"SELECT {_COLUMNS} FROM batches ORDER BY id DESC LIMIT ?"  # noqa: S608 - a literal
+            rows = db.execute(query, (max(limit, 0),)).fetchall()
             return tuple(_entry(db, row) for row in reversed(rows))
 
     def close(self) -> None:
         """Close the database."""
         self._db.close()
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
+            raise StoreCorrupt(f"The database {self._path} is no journal, or damaged: {exc}.", path=str(self._path)) from exc
 
 
 def journal_at(path: Path | str | None) -> MemoryJournal | SqliteJournal:

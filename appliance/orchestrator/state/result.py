@@ -114,6 +114,8 @@ def merge_results(*results: CoordinatorResult | Sequence[CoordinatorResult]) -> 
 
 def _each(results: Sequence[CoordinatorResult | Sequence[CoordinatorResult]]) -> Iterator[CoordinatorResult]:
     for each in results:
+        if not isinstance(each, CoordinatorResult | list | tuple):
+            raise ValueError(f"Results are merged, not a {type(each).__name__}.")
         for result in (each,) if isinstance(each, CoordinatorResult) else each:
             if not isinstance(result, CoordinatorResult):
                 raise ValueError(f"Results are merged, not a {type(result).__name__}.")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -153,4 +154,4 @@ def _items(value: object, *, what: str) -> tuple[object, ...]:
 
 
 def _is_number(value: object, *, whole: bool) -> bool:
-    return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    return isinstance(value, int if whole else int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import DiskFull
+from appliance.base.sqlite import connect
+from appliance.errors import DiskFull, StoreCorrupt
 from appliance.orchestrator.state import (
     Effect,
     Journal,
@@ -116,6 +117,19 @@ def test_a_journal_is_kept_at_a_path(tmp_path: Path) -> None:
     again = SqliteJournal(tmp_path / "journal.db")
     assert [entry.status for entry in again.entries()] == ["applied"]
     again.close()
+
+
+@pytest.mark.parametrize("damage", ["DROP TABLE batches", "DROP TABLE effects", "PRAGMA user_version=0"])
+def test_a_journal_that_is_damaged_is_told_and_changes_no_state(tmp_path: Path, damage: str) -> None:
+    SqliteJournal(tmp_path / "journal.db").close()
+    conn = connect(tmp_path / "journal.db")
+    conn.execute(damage)
+    conn.close()
+    host = PlainHost()
+    before = dict(host.conversation_state)
+    with pytest.raises(StoreCorrupt, match="is no journal, or damaged"):
+        run(host, TransitionBatch().execute_tool("ls").update_state("k", 1), SqliteJournal(tmp_path / "journal.db"))
+    assert host.conversation_state == before
 
 
 def test_an_error_is_kept_short(journal: Journal) -> None:

@@ -101,3 +101,9 @@ def test_nothing_merged_changes_nothing() -> None:
     assert (merged.confidence, merged.should_continue) == (1.0, True)
     with pytest.raises(ValueError, match="merged"):
         merge_results(["x"])  # type: ignore[list-item] # on purpose
+
+
+@pytest.mark.parametrize("given", [None, {}, 5, "text", [None]])
+def test_only_results_are_merged(given: object) -> None:
+    with pytest.raises(ValueError, match="Results are merged"):
+        merge_results(given)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 
 from appliance.config import Settings
 from appliance.contracts.chat import Message
-from appliance.orchestrator.state import ContextSnapshot, SettingsView, create_snapshot
+from appliance.orchestrator.state import ContextSnapshot, SettingsView, StateTransition, TransitionType, create_snapshot
 from tests.unit.orchestrator.state.hosts import PlainHost
 
 
@@ -213,14 +213,23 @@ def test_what_cannot_be_frozen_is_refused() -> None:
             snapshot(conversation_state={"v": value})
 
 
-def test_what_is_shared_many_times_is_copied_once() -> None:
-    """Thirty lists, each twice in the next one, are a thousand million values for whoever follows every way."""
+def test_what_is_shared_so_often_that_it_is_endless_is_refused() -> None:
+    """Sixty lists, each twice in the next one: whoever compares it, writes it or takes it out would follow every way."""
     shared: object = [1]
-    for _ in range(30):
+    for _ in range(60):
         shared = [shared, shared]
-    began = time.process_time()
-    assert snapshot(conversation_state={"v": shared}).get_state("v") is not None
-    assert time.process_time() - began < 1
+    with pytest.raises(ValueError, match="more than 2,000,000 items"):
+        snapshot(conversation_state={"v": shared})
+    with pytest.raises(ValueError, match="items"):
+        StateTransition(TransitionType.UPDATE_STATE, {"key": "k", "value": (shared, {"x": shared})})
+
+
+def test_what_is_shared_is_copied_once() -> None:
+    inner = [1]
+    found = snapshot(conversation_state={"v": [inner, inner]}).get_state("v")
+    assert isinstance(found, tuple)
+    one, other = found
+    assert one is other
 
 
 @dataclass(frozen=True, slots=True)
