@@ -104,7 +104,7 @@ def uses(found: Found, graph: CallGraph) -> list[Call]:
 def callees(found: Found, graph: CallGraph) -> list[Call]:
     """Return the calls that stand in a definition, those that lead out of the repository last."""
     sources = with_inner(found)
-    inside = [call for call in _sorted(_calls(found.code, graph.callees(sources))) if not _only_in_tests(call, found)]
+    inside = _without_overrides(_sorted(_calls(found.code, graph.callees(sources))), found)
     outside = [
         replace(call_of(found.code, EdgeRow(-1, row.source, row.line, row.kind, "name", 1.0)), name=row.name)
         for row in graph.outside(sources)
@@ -112,12 +112,17 @@ def callees(found: Found, graph: CallGraph) -> list[Call]:
     return [*inside, *outside]
 
 
-def _only_in_tests(call: Call, found: Found) -> bool:
-    """Return whether *call* of *found*, which is no test, could reach its callee only where a test puts that in place."""
-    generation = call.code.generation
-    if call.callee is None or call.how not in {"protocol", "candidate"}:
-        return False
-    return is_aside(generation, call.callee.file) and not is_aside(generation, found.row.file)
+def _without_overrides(calls: Sequence[Call], found: Found) -> list[Call]:
+    """Return *calls* of *found* without those that reach what a test puts in the place of something that they reach, too."""
+    generation = found.code.generation
+    if is_aside(generation, found.row.file):
+        return list(calls)
+    proper = {(each.line, each.callee.name) for each in calls if each.callee and not is_aside(generation, each.callee.file)}
+    return [
+        each
+        for each in calls
+        if each.callee is None or not is_aside(generation, each.callee.file) or (each.line, each.callee.name) not in proper
+    ]
 
 
 def unresolved(found: Found, graph: CallGraph) -> int:

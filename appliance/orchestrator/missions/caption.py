@@ -1,7 +1,7 @@
 """The model's caption: its reading of the lines of one part of the goal, as `ask` lets a model read, from the record."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from appliance.codeintel.answer import LEAST_OVERLAP
@@ -124,24 +124,25 @@ async def _read(
 
 def _blocks(finding: Finding, card: Card) -> list[Block]:
     """Return what the model reads: of the finding's places those that fit its budget, by their numbers on the card."""
-    blocks: list[Block] = []
+    blocks: dict[int, Block] = {}
     left = PACK_TOKENS
     for at in finding.read or range(len(finding.evidence)):
         number = card.place(finding.evidence[at]) if at < len(finding.evidence) else None
-        citation = None if number is None else card.citations[number - 1]
+        citation, piece = None if number is None else card.citations[number - 1], finding.evidence[at]
         if citation is None or not citation.span.verified or not citation.text:
             continue
-        text = visible(shown(citation.text.split("\n")[:_MOST_LINES]))
+        text = visible(shown(piece.text.split("\n")[:_MOST_LINES]))
         cost = tokens_of(text)
         if blocks and cost > left:
             continue
         left -= cost
-        span = citation.span
-        heading = visible(
-            f"{span.path}:{span.start_line}-{span.end_line}" + (f" ({citation.symbol})" if citation.symbol else "")
-        )
-        blocks.append(Block(citation.n, heading, text))
-    return blocks
+        if before := blocks.get(citation.n):  # another piece of the same definition
+            blocks[citation.n] = replace(before, text=f"{before.text}\n{text}")
+            continue
+        of = f" ({citation.symbol})" if citation.symbol else ""
+        heading = visible(f"{piece.path}:{piece.start_line}-{piece.end_line}{of}")
+        blocks[citation.n] = Block(citation.n, heading, text)
+    return list(blocks.values())
 
 
 def _ground(citation: Citation) -> Ground:

@@ -30,7 +30,7 @@ class Card:
     def place(self, evidence: Evidence) -> int | None:
         """Return the number of *evidence*, a new one where there is room; None where there is none."""
         if evidence.end_line > evidence.start_line:
-            around = [each for each in self.wholes if within(evidence, each) and _lines(each) <= _LONGEST]
+            around = [each for each in self.wholes if _is_piece(evidence, each) and _lines(each) <= _LONGEST]
             evidence = max(around, key=_lines, default=evidence)
         key = (evidence.repo, evidence.path, evidence.start_line, evidence.end_line, evidence.commit)
         if key not in self._numbers:
@@ -90,15 +90,20 @@ def _says(other: Sentence, sentence: Sentence) -> bool:
     """Return whether *other* says all that *sentence* does: a call that was told is the nearest reach of a change, too."""
     if other.text == sentence.text:
         return True
-    told = _SURELY.sub("", sentence.text)
-    beside = other.text.startswith((f"{told}.", f"{told}, "))
-    return told != sentence.text and beside and set(sentence.cites) <= set(other.cites)
+    told, said = (_SURELY.sub(".", each.text).removesuffix(".") for each in (sentence, other))
+    by_both = told != sentence.text.removesuffix(".") or said != other.text.removesuffix(".")
+    beside = said == told or said.startswith(f"{told}, ")
+    return by_both and beside and set(sentence.cites) <= set(other.cites)
 
 
 def within(piece: Evidence, whole: Evidence) -> bool:
     """Return whether *piece* stands in the lines of *whole*."""
     same = (piece.repo, piece.path, piece.blob) == (whole.repo, whole.path, whole.blob)
     return same and whole.start_line <= piece.start_line and piece.end_line <= whole.end_line
+
+
+def _is_piece(evidence: Evidence, whole: Evidence) -> bool:
+    return evidence.symbol == whole.symbol and within(evidence, whole)
 
 
 def _lines(evidence: Evidence) -> int:

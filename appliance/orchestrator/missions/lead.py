@@ -10,13 +10,14 @@ from appliance.operator import AgentRequest, AgentResult, StreamingCallback
 from appliance.orchestrator.missions import instruments
 from appliance.orchestrator.missions.case import Case
 from appliance.orchestrator.missions.encoding import plain, typed
-from appliance.orchestrator.missions.plan import Part, Task, again, names_of, parts_of, research, tasks_of
+from appliance.orchestrator.missions.plan import Part, Task, again, is_read, names_of, parts_of, research, tasks_of
 from appliance.orchestrator.missions.researcher import qualified
 
 COORDINATOR: Final = "coordinator"
 _MOST_NAMES: Final = 12
 _LONGEST_NAME: Final = 200
 _TOKENS: Final = 800
+Rows = list[Mapping[str, Json]]
 Tools = Mapping[str, Callable[..., Awaitable[Mapping[str, object]]]]
 
 
@@ -47,15 +48,17 @@ class Lead:
         first, self._parts = self._parts, self._parts + len(parts)
         if more:
             self._case.warn(f"{more} further questions of the goal were left out: ask them in a mission of their own.")
-        known = await self._known(goal, parts)
-        tasks = tasks_of(parts, types=await self._types(parts), known=known, first=first)
+        types = await self._types(parts)
+        about = " ".join(part.text for part, kind in zip(parts, types, strict=True) if is_read(part, kind))
+        known = await self._known(about, parts)
+        tasks = tasks_of(parts, types=types, known=known, first=first)
         for task in tasks:
             await self._commission(task)
         for number, part in enumerate(parts, start=first):
             if f"{number}" in self._case.failed and part.query is not None:
                 await self._commission(research(part, number, known))
 
-    async def _known(self, goal: str, parts: Sequence[Part]) -> dict[str, str]:
+    async def _known(self, about: str, parts: Sequence[Part]) -> dict[str, str]:
         """Return for each name that the index knows the one definition that is meant by it."""
         names = [name for name in names_of(parts) if len(name) <= _LONGEST_NAME][:_MOST_NAMES]
         if not names:
@@ -63,26 +66,27 @@ class Lead:
         gave = await self._case.call(COORDINATOR, instruments.NAMES, {"names": names})
         given = gave.data.get("known")
         known = given if isinstance(given, Mapping) else {}
-        return {name: meant for name in names if (meant := await self._meant(name, known.get(name), goal, parts))}
+        return {name: meant for name in names if (meant := await self._meant(name, known.get(name), about, parts))}
 
     async def _types(self, parts: Sequence[Part]) -> list[str]:
         """Return of each part which kind of task it is."""
         gave = await self._case.call(COORDINATOR, instruments.TYPES, {"question": [part.text[:2_000] for part in parts]})
         return typed(gave.data.get("types", ["other"] * len(parts)), list[str])
 
-    async def _meant(self, name: str, rows: Json, goal: str, parts: Sequence[Part]) -> str:
+    async def _meant(self, name: str, rows: Json, about: str, parts: Sequence[Part]) -> str:
         """Return the qualified name of what *name* means, "" if nothing; of several the model's choice, or the first.
 
-        What stands in the lines that bear on the goal is put first: a small model leans to the first of its options.
+        The only one that stands in the lines that bear on *about* is meant; of more, these are put first: small models lean
+        to the first option.
         """
         found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
         proper = [row for row in found if not row["aside"]] or found
         if len(proper) < 2:
             return name if proper else ""
-        proper = await self._nearest(goal, proper)
+        exact, proper = await self._nearest(about, proper) if about else ([], proper)
         task = next(part.text for part in parts if name in part.names)
         options = [f"{row['kind']} {row['symbol']} in {display(str(row['path']))}: {row['signature']}" for row in proper]
-        place, _ = await self._case.choose(COORDINATOR, task, options)
+        place, _ = (0, False) if len(exact) == 1 else await self._case.choose(COORDINATOR, task, options)
         row = proper[place or 0]
         where, *others = (
             f"{display(str(each['path']))}:{each['line']}" for each in (row, *(r for r in proper if r is not row))
@@ -91,9 +95,9 @@ class Lead:
         self._case.warn(f"{said}, not {' or '.join(others)}.")
         return qualified(str(row["path"]), str(row["symbol"]))
 
-    async def _nearest(self, goal: str, rows: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
-        """Return *rows* with those first that stand in the lines that bear most on *goal*, then those of their files."""
-        gave = await self._case.call(COORDINATOR, instruments.PACK, {"question": goal[:2_000], "tokens": _TOKENS})
+    async def _nearest(self, about: str, rows: Rows) -> tuple[Rows, Rows]:
+        """Return which of *rows* stand in the lines that bear on *about*, and all: these first, then of their files."""
+        gave = await self._case.call(COORDINATOR, instruments.PACK, {"question": about[:2_000], "tokens": _TOKENS})
 
         def rank(row: Mapping[str, Json]) -> tuple[bool, int]:
             path, line = str(row["path"]), typed(row["line"], int)
@@ -101,7 +105,8 @@ class Lead:
             exact = [n for n in files if gave.evidence[n].start_line <= line <= gave.evidence[n].end_line]
             return not exact, min(exact or files or [len(gave.evidence)])
 
-        return sorted(rows, key=rank)
+        ranked = sorted(rows, key=rank)
+        return [row for row in ranked if not rank(row)[0]], ranked
 
     async def _commission(self, task: Task) -> None:
         """Have a junior do *task*: accept what it reports, send it on once where that is weak, refuse what failed."""

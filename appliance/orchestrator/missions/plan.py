@@ -33,6 +33,7 @@ _REACHES: Final = re.compile(
     r"\bchang(?:e|es|ing)\b.*\b(?:reach|affect|break)|\b(?:reach|affect|break)\w*\b.*\bchang", re.IGNORECASE
 )
 _OF_ALL: Final[frozenset[Intent]] = frozenset({"where", "contents"})  # asked of every definition of a name
+_OF_ONE: Final[frozenset[Intent]] = frozenset({"history", "members"})
 _BESIDE: Final[tuple[Intent, ...]] = ("where", "callers", "history")
 
 Junior = Literal["researcher", "tracer", "historian", "reviewer"]
@@ -96,16 +97,23 @@ def names_of(parts: Sequence[Part]) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in part.names))
 
 
+def is_read(part: Part, kind: str) -> bool:
+    """Return whether *part*, of that *kind* of task, wants lines that are read: no name in it tells its answer exactly."""
+    return part.query is None and not (part.names and (kind in _ASKED or _REACHES.search(part.text)))
+
+
 def tasks_of(parts: Sequence[Part], *, types: Sequence[str], known: Mapping[str, str], first: int = 0) -> list[Task]:
     """Return what is to be done for *parts*, numbered from *first*, each of its type of task.
 
     *known* gives what is meant by each known name. What the graph can answer is the tracer's, what git can is the
     historian's, the rest is to be researched; and of the first names a little more is told than was asked: where they are,
-    who calls them, who changed them.
+    who calls them, who changed them. Where nothing says which of several definitions is meant, since none of the parts is
+    read, the graph is asked of all of them.
     """
     tasks: list[Task] = []
+    meant = known if any(map(is_read, parts, types)) else {}
     for number, (part, kind) in enumerate(zip(parts, types, strict=True), start=first):
-        tasks += _for(part, kind, number, known)
+        tasks += _for(part, kind, number, known, meant)
     done = [look for task in tasks for look in task.looks]
     more: list[Look] = []
     for name in [name for name in names_of(parts) if name in known][:MOST_SYMBOLS]:
@@ -120,10 +128,11 @@ def again(question: str, names: Sequence[str]) -> str:
     return " ".join(dict.fromkeys([*names, *words])) or question
 
 
-def _for(part: Part, kind: str, number: int, known: Mapping[str, str]) -> list[Task]:
+def _for(part: Part, kind: str, number: int, known: Mapping[str, str], meant: Mapping[str, str]) -> list[Task]:
     query = part.query
     if query is not None:
-        name = query.name if query.intent in _OF_ALL else known.get(query.name, query.name)
+        one = {} if query.intent in _OF_ALL else known if query.intent in _OF_ONE else meant
+        name = one.get(query.name, query.name)
         return _split([Look(query.intent, name, number, query.other, query.members)], part.text)
     mine = [known[name] for name in part.names if name in known][:MOST_SYMBOLS]
     kind = "impact" if _REACHES.search(part.text) else kind

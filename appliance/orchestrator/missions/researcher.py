@@ -80,7 +80,7 @@ class Researcher:
         """
         found = await self._definition(agent, symbol) if symbol else None
         if found is None:
-            options = await self._options(agent, finding)
+            options = await self._options(agent, finding, owner=symbol.rpartition(".")[2])
             if not options:
                 return
             place, _ = await self._case.choose(agent, finding.question, list(options.values()))
@@ -98,12 +98,14 @@ class Researcher:
         if not gave.error:
             self._case.findings.append(finding_of(gave, look, junior=agent))
 
-    async def _options(self, agent: str, finding: Finding) -> dict[str, str]:
+    async def _options(self, agent: str, finding: Finding, *, owner: str) -> dict[str, str]:
         """Return what could be looked at closer, best first: each name, and how a model is told it.
 
-        Where no place is a definition that can be called, it is what the lines of the best place define.
+        Where no place is a definition that can be called, it is what the lines of the best place define. Methods of *owner*,
+        which the question names, are before all others.
         """
         found = {qualified(each.path, each.symbol): each for each in finding.evidence if each.kind in CALLABLES}
+        found = {name: each for name, each in found.items() if owner and each.symbol.startswith(f"{owner}.")} or found
         if found or not finding.evidence:
             told = {name: f"{each.kind} {each.symbol} in {display(each.path)}" for name, each in found.items()}
             return dict(list(told.items())[:_OPTIONS])

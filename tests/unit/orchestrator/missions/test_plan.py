@@ -64,6 +64,12 @@ def test_the_type_of_task_says_what_is_looked_at_beside_the_prose() -> None:
     assert not [look for look in looks("Store.verify, please", "explain") if look[1] == "callees"], "The researcher tells"
 
 
+def test_of_several_definitions_all_are_told_unless_another_part_says_which_is_meant() -> None:
+    told = ("tracer", "callers", "shop.store.Store.verify", True)
+    assert told not in looks("Who calls Store.verify? What does Store.verify call?")
+    assert told in looks("Who calls Store.verify? How is the digest compared?", "callers", "explain")
+
+
 def test_a_way_needs_two_names() -> None:
     parts, _ = parts_of("Does main lead to Store.verify somehow")
     parts = [part for part in parts if part.names]
