@@ -73,6 +73,8 @@ class HttpBackend:
     def __init__(self, url: str, *, key: str, socket: Path | None = None) -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidInput(f"{display(url)[:80]!r} is no address.", remedy="Give one as http://127.0.0.1:7878.")
+        if not key.isascii() or not key.isprintable():
+            raise InvalidInput("The key is none: keys are letters, digits and signs.", remedy="Copy it whole.")
         transport = None if socket is None else httpx2.AsyncHTTPTransport(uds=str(socket))
         self._client = httpx2.AsyncClient(
             base_url=f"{url.rstrip('/')}/api/v1/",
@@ -106,11 +108,11 @@ class HttpBackend:
     async def chat(self, session_id: str, text: str, *, context: Context) -> TaskResult:
         """Return what comes of *text*."""
         address = f"sessions/{_quoted(session_id)}/chat"
-        return TaskResult.from_dict(await self._post(address, dict[str, Any], {"text": text, "context": context}))
+        return _result(await self._post(address, dict[str, Any], {"text": text, "context": context}))
 
     async def stream(self, session_id: str, text: str, *, context: Context) -> AsyncGenerator[AgentEvent, None]:
         """Give the events of a turn."""
-        body = msgspec.json.encode({"text": text, "context": context})
+        body = _encoded({"text": text, "context": context})
         address, headers = f"sessions/{_quoted(session_id)}/chat", {"accept": "text/event-stream"}
         with _on_the_wire():
             async with self._client.stream("POST", address, content=body, headers=headers) as response:
@@ -120,12 +122,14 @@ class HttpBackend:
                 async for event in httpx2.EventSource(response):
                     if event.event == "error":
                         raise _error(event.data.encode())
-                    yield AgentEvent.from_dict(msgspec.json.decode(event.data))
+                    with _understood():
+                        told = AgentEvent.from_dict(msgspec.json.decode(event.data))
+                    yield told
 
     async def resume(self, run_id: str, decision: Decision, *, note: str) -> TaskResult:
         """Decide, and return what then comes of the run."""
         body = {"decision": decision, "note": note}
-        return TaskResult.from_dict(await self._post(f"runs/{_quoted(run_id)}/resume", dict[str, Any], body))
+        return _result(await self._post(f"runs/{_quoted(run_id)}/resume", dict[str, Any], body))
 
     async def asked(self, run_id: str) -> Sequence[ApprovalRequest]:
         """Return what a run asks people now."""
@@ -141,7 +145,9 @@ class HttpBackend:
     ) -> WorkflowOutcome:
         """Run a workflow."""
         body = {"source": source, "state": state, "setup": setup.model_dump(mode="json"), "run_id": run_id, "resume": resume}
-        return WorkflowOutcome(**await self._post("workflows", dict[str, Any], body))
+        told = await self._post("workflows", dict[str, Any], body)
+        with _understood():
+            return WorkflowOutcome(**told)
 
     async def search(self, query: str, *, workspace: str | None, limit: int) -> Found:
         """Find code."""
@@ -189,7 +195,7 @@ class HttpBackend:
 
     async def _post(self, path: str, kind: type[_T], body: object) -> _T:
         with _on_the_wire():
-            response = await self._client.post(path, content=msgspec.json.encode(body))
+            response = await self._client.post(path, content=_encoded(body))
         return _decoded(response, kind)
 
 
@@ -200,16 +206,37 @@ def _on_the_wire() -> Iterator[None]:
         yield
     except httpx2.TimeoutException as exc:
         raise DeadlineExceeded("The appliance does not answer in time.", remedy=_REMEDY) from exc
+    except httpx2.InvalidURL as exc:
+        raise InvalidInput(f"That is no address: {exc}.", remedy="Give one as http://127.0.0.1:7878.") from exc
     except httpx2.HTTPError as exc:
         raise Unavailable("The appliance cannot be reached, or broke off.", remedy=_REMEDY) from exc
 
 
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """Raise `Unavailable` for what in this block is not what the appliance says."""
+    try:
+        yield
+    except (msgspec.DecodeError, InvalidInput, UnicodeDecodeError, RecursionError, TypeError) as exc:
+        raise Unavailable("What answers there does not speak as the appliance does.", remedy=_REMEDY) from exc
+
+
 def _decoded(response: httpx2.Response, kind: type[_T]) -> _T:
     _refuse(response)
-    try:
+    with _understood():
         return msgspec.json.decode(response.content, type=kind)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        raise Unavailable("What answers there does not speak as the appliance does.", remedy=_REMEDY) from exc
+
+
+def _result(told: Mapping[str, Any]) -> TaskResult:
+    with _understood():
+        return TaskResult.from_dict(told)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (msgspec.EncodeError, TypeError, ValueError, OverflowError, RecursionError) as exc:
+        raise InvalidInput(f"What is to be sent is no JSON: {str(exc)[:200]}.", remedy="Send plain values.") from exc
 
 
 def _refuse(response: httpx2.Response) -> None:
@@ -220,7 +247,7 @@ def _refuse(response: httpx2.Response) -> None:
 def _error(body: bytes) -> ApplianceError:
     try:
         told = msgspec.json.decode(body, type=_Problem)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return Unavailable("What answers there does not speak as the appliance does.", remedy=_REMEDY)
     return _KINDS.get(told.code, Unavailable)(told.detail, remedy=told.remedy)
 
