@@ -13,7 +13,7 @@ from appliance.orchestrator.coordinators import (
     TaskAnalyzer,
     by_words,
 )
-from appliance.orchestrator.coordinators.task_examples import examples
+from appliance.orchestrator.coordinators.task_model import TYPES
 from appliance.orchestrator.state import CoordinatorResult, create_snapshot
 
 
@@ -142,5 +142,5 @@ def test_what_a_workflow_is_for_is_told_from_its_description() -> None:
 def test_every_type_of_task_about_code_has_a_team_of_juniors() -> None:
     registry = SuitedRegistry(teams=MISSION_TEAMS)
     alone = {"other", "edit"}  # small talk needs nobody, and a small edit only whoever edits
-    for kind in {each.task_type for each in examples()} - alone:
+    for kind in set(TYPES) - alone:
         assert registry.suggest(Task(kind, "medium", "build")).teams

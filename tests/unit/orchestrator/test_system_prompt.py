@@ -3,18 +3,20 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from appliance.contracts.chat import Message
-from appliance.orchestrator.coordinators import SystemPromptStatePassedCoordinator, TaskAnalysis, TaskAnalyzer
-from appliance.orchestrator.coordinators.task_examples import Example, examples, read
+from appliance.orchestrator.coordinators import SystemPromptStatePassedCoordinator, TaskAnalysis, TaskAnalyzer, task_model
 from appliance.orchestrator.state import ContextSnapshot, CoordinatorResult, create_snapshot
+from tests.support.task_training import EXAMPLES, Example, read, trained
 
 HERE = Path(__file__).parent
-LOOKED_AT = read((HERE / "prompts_looked_at.tsv").read_text(encoding="utf-8"))
-HELD_OUT = read((HERE / "prompts_held_out.tsv").read_text(encoding="utf-8"))
-STRANGERS = read((HERE / "prompts_of_strangers.tsv").read_text(encoding="utf-8"))
-PLAIN = read((HERE / "prompts_in_plain_words.tsv").read_text(encoding="utf-8"))
+TAUGHT = read(EXAMPLES)
+LOOKED_AT = read(HERE / "prompts_looked_at.tsv")
+HELD_OUT = read(HERE / "prompts_held_out.tsv")
+STRANGERS = read(HERE / "prompts_of_strangers.tsv")
+PLAIN = read(HERE / "prompts_in_plain_words.tsv")
 ANALYZER = TaskAnalyzer()
 
 
@@ -35,27 +37,20 @@ def share(of: Sequence[Example], right: Callable[[TaskAnalysis, Example], bool])
 
 
 def test_labelled_prompts_are_told_apart_as_often_as_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    """What was learned from proves little; what was held out is the figure, and its floor is what the first look said.
+    """Nothing here taught the analyzer. Floors are what was measured, less what a few prompts make of it.
 
-    - learned from: all lists that rules were tuned on, which are the examples that come with the appliance. Among them are
-      lists A and B, 80 prompts each, of somebody who wrote and labelled them before seeing any rule or example. First looks:
-      A, with the analyzer as it was, 80.0 % of the types and 71.2 % of the complexities;
-      B 76.2 % and 70.0 %, after tuning on A.
-    - looked at: the last list of the analyzer's author. It had 96.7 % of the types at its first look; the results were seen
-      while rules were tuned on A and B, but no example was made of it.
-    - held out: list C of the writer of A and B, who by then had read the rules, frozen before anything was tuned on B. It
-      was looked at after that: 71.7 % and 66.7 %. Nothing was tuned on it; once something is, it belongs to the examples.
-    - strangers: list D, 200 prompts of a third hand, by a written guide alone. Its first look said 67.5 % and 63.5 %; the
-      1,221 examples that two more hands wrote by the same guide made it 78.5 % and 67.5 %. Nothing was tuned on it.
-    - plain: list G, 122 prompts of a fourth hand that had seen no rule and no example, but what was missed of C. They say
-      in plain words what they want, and the first look said 95.1 % and 81.1 %. Nothing was tuned on it.
+    - looked at: the last list of the hand that made the first analyzer.
+    - held out: list C of a hand that had read that analyzer's rules.
+    - strangers: list D, 200 prompts of a third hand, by a written guide alone.
+    - plain: list G, 122 prompts of a fourth hand, which say in plain words what they want.
+
+    How often each was looked at stands in docs/explanation/decisions.md. One that something is tuned on joins the examples.
     """
     lists = {
-        "learned from": (examples(), 0.9, 0.7),
-        "looked at": (LOOKED_AT, 0.9, 0.9),
-        "held out": (HELD_OUT, 0.75, 0.65),
-        "strangers": (STRANGERS, 0.75, 0.65),
-        "plain": (PLAIN, 0.9, 0.75),
+        "looked at": (LOOKED_AT, 0.88, 0.8),
+        "held out": (HELD_OUT, 0.75, 0.75),
+        "strangers": (STRANGERS, 0.83, 0.77),
+        "plain": (PLAIN, 0.9, 0.72),
     }
     for name, (prompts, least_types, least_sizes) in lists.items():
         types = share(prompts, lambda said, example: said.task_type == example.task_type)
@@ -67,7 +62,7 @@ def test_labelled_prompts_are_told_apart_as_often_as_was_measured(capsys: pytest
 
 
 def test_no_prompt_is_in_two_lists_and_those_that_taught_nothing_are_many() -> None:
-    messages = [each.message.lower() for each in (*examples(), *LOOKED_AT, *HELD_OUT, *STRANGERS, *PLAIN)]
+    messages = [each.message.lower() for each in (*TAUGHT, *LOOKED_AT, *HELD_OUT, *STRANGERS, *PLAIN)]
     assert len(messages) == len(set(messages))
     assert len(HELD_OUT) + len(STRANGERS) >= 240
 
@@ -84,16 +79,16 @@ def test_what_is_typed_in_haste_or_after_a_greeting_is_read_as_it_is_meant(typed
     assert ANALYZER.analyze(typed).task_type == meant
 
 
-def test_an_example_may_have_several_lines() -> None:
-    assert read("debug\tmedium\tTraceback:\\n  KeyError") == (Example("debug", "medium", "Traceback:\n  KeyError"),)
+def test_the_weights_are_what_the_examples_make() -> None:
+    """Weights that nobody can make again are nobody's to judge. A machine may differ in the last bit of an exponential."""
+    shipped = np.frombuffer(Path(task_model.__file__).with_name(task_model.FILE).read_bytes(), dtype=np.int8)
+    made = np.frombuffer(trained(TAUGHT), dtype=np.int8)
+    assert int(np.abs(shipped.astype(int) - made).max()) <= 1
 
 
 def test_the_examples_speak_of_every_type_and_size() -> None:
-    assert {each.task_type for each in examples()} == {
-        *("locate", "overview", "explain", "callers", "callees", "impact", "path"),
-        *("history", "review", "test", "edit", "debug", "other"),
-    }
-    assert {each.complexity for each in examples()} == {"simple", "medium", "complex"}
+    assert {each.task_type for each in TAUGHT} == set(task_model.TYPES)
+    assert {each.complexity for each in TAUGHT} == set(task_model.COMPLEXITIES)
 
 
 def test_type_complexity_and_keywords_are_written() -> None:
@@ -154,10 +149,6 @@ def test_the_same_words_give_the_same_answer() -> None:
     assert {TaskAnalyzer().analyze("why does the build fail on arm64?") for _ in range(3)} == {
         ANALYZER.analyze("why does the build fail on arm64?")
     }
-
-
-def test_without_examples_signs_alone_tell() -> None:
-    assert TaskAnalyzer(()).analyze("please review this patch").task_type == "review"
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "where is " * 50_000, "`" * 100_000, "a_b." * 100_000, "\0\ud800 ?"])
