@@ -18,6 +18,7 @@ from appliance.orchestrator.services.recovery import LocalRecoveryService, Recov
 
 MOST_STEPS: Final = 6
 WITHOUT: Final = "The steps were chosen without the model: it did not keep to the form of a tool call when it was tried."
+LOOKED_UP: Final = "No call that the model chose gave a result, so the question was looked up as it stands."
 UNFOUNDED: Final = "No tool was called: the answer is the model's own, and rests on nothing that was looked up."
 CUT: Final = "The results did not fit the model: it read the first part of each."
 NO_ANSWER: Final = "The model wrote another call of a tool where its answer belongs, so there is no answer."
@@ -109,6 +110,8 @@ class Stepper:
         if self._agent.specs and self._steps > 0:
             if self._abilities.envelope or self._abilities.native:
                 await self._take_steps(task, work)
+                if work.taken and not work.paused and not useful(work.taken) and await self._without_model(task, work):
+                    self._agent.warn(LOOKED_UP)
             else:
                 self._agent.warn(WITHOUT)
                 await self._without_model(task, work)
@@ -168,11 +171,12 @@ class Stepper:
         work.taken.append(Taken(choice, given.text, given.failed, given.evidence))
         return given
 
-    async def _without_model(self, task: str, work: Work) -> None:
-        """Call each tool that reads, and needs nothing but words to look for: those of the task."""
+    async def _without_model(self, task: str, work: Work) -> bool:
+        """Call each tool that reads, and needs nothing but words to look for: the task's. Return whether one gave any."""
         able = [spec for spec in self._agent.specs if spec.effect == "read" and _only(spec) in _WORDS]
         for spec in able[: self._steps]:
             await self._take(Choice(spec.name, {_only(spec): task[:200]}), work)
+        return bool(useful(work.taken))
 
     async def _answer(self, work: Work) -> None:
         """Make the answer from what was found; of calls that gave nothing no model makes one."""

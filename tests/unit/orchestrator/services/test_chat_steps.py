@@ -8,7 +8,7 @@ from appliance.contracts.tools import Json, ToolOutput
 from appliance.errors import NotFound, PromptTooLong
 from appliance.orchestrator.fence import RULE
 from appliance.orchestrator.runners.probe import Abilities
-from appliance.orchestrator.runners.steps import WITHOUT
+from appliance.orchestrator.runners.steps import LOOKED_UP, WITHOUT
 from appliance.orchestrator.services.turn import ChatOptions
 from tests.support.calls import RUN, ScriptedModel, ScriptedTool, grants
 from tests.support.conversing import ANSWER, SEARCH, choice, scripted, staged
@@ -116,6 +116,20 @@ def test_an_answer_is_not_made_from_errors(path: Path) -> None:
     told = [message.content for request in model.requests if request.schema is None for message in request.messages]
     assert not any("I used" in text for text in told)
     assert len([request for request in model.requests if request.schema is None]) == 1, "of the second turn alone"
+
+
+def test_where_no_chosen_call_gives_anything_the_question_itself_is_looked_up(path: Path) -> None:
+    """Seen on a 1.5B: it took the words of a question for the path of a file, three times over."""
+
+    async def finds(arguments: Mapping[str, Json]) -> object:
+        if arguments["query"] != "How is it read?":
+            raise NotFound("There is no such file.")
+        return ToolOutput("main calls parse")
+
+    model = ScriptedModel(scripted(choice("search", query="how/read"), ANSWER))
+    with staged(path, model, ScriptedTool(parameters=SEARCH, act=finds)) as stage:
+        reply = stage.say("How is it read?", given=grants("search"))
+    assert (reply.content, reply.warnings) == ("It is main.", (LOOKED_UP,))
 
 
 def test_a_refused_call_is_told_to_the_model_which_may_mend_it(path: Path) -> None:
