@@ -26,8 +26,8 @@ CODE: dict[str, bytes | str | None] = {
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[IndexBench]:
-    """Open a bench that starts the programs of an index, as the appliance does."""
+def programs(tmp_path: Path) -> Iterator[IndexBench]:
+    """Open a bench that starts the programs of an index, as the appliance does: what it publishes is the same."""
     with closing(IndexBench(tmp_path / "data")) as bench:
         yield bench
 
@@ -39,20 +39,20 @@ def blobs(repo: Path, rev: str = "main") -> set[tuple[str, str]]:
 
 
 def test_an_index_holds_every_file_of_the_tree_but_those_left_out_by_name_and_reason(
-    bench: IndexBench, tmp_path: Path
+    programs: IndexBench, tmp_path: Path
 ) -> None:
     source = make_repo(tmp_path, CODE)
-    repo = bench.add(source)
-    info = bench.index(repo)
-    left_out = {item.path: item.reason for item in bench.generation(repo).left_out()}
+    repo = programs.add(source)
+    info = programs.index(repo)
+    left_out = {item.path: item.reason for item in programs.generation(repo).left_out()}
     assert left_out == {"logo.png": "binary", "vendor/other.py": "vendored"}
     assert info.left_out == {"binary": 1, "vendored": 1}
-    assert bench.file_set(repo) == {(path, blob) for path, blob in blobs(source) if path not in left_out}
+    assert programs.file_set(repo) == {(path, blob) for path, blob in blobs(source) if path not in left_out}
     assert info.commit == git(source, "rev-parse", "main").decode().strip()
     assert info.encodings == {"utf-8": 4, "latin-1": 1}
     assert info.languages["python"] == 2
     assert info.branch == "main"
-    assert bench.registry.repo(repo.id).last_success is not None
+    assert programs.registry.repo(repo.id).last_success is not None
 
 
 def test_definitions_are_found_and_words_are_searched(bench: IndexBench, tmp_path: Path) -> None:
@@ -76,17 +76,17 @@ def test_a_second_index_of_an_unchanged_commit_parses_nothing_and_keeps_the_gene
     assert {phase for phase, _, _ in recorder.phases} == {"list"}
 
 
-def test_only_changed_blobs_are_parsed(bench: IndexBench, tmp_path: Path) -> None:
+def test_only_changed_blobs_are_parsed(programs: IndexBench, tmp_path: Path) -> None:
     source = make_repo(tmp_path, {f"f{i}.py": f"def f{i}(): pass\n" for i in range(30)})
-    repo = bench.add(source)
-    bench.index(repo)
+    repo = programs.add(source)
+    programs.index(repo)
     commit(source, {"f3.py": "def changed(): pass\n", "f4.py": None, "new.py": "def new(): pass\n"})
     recorder = Recorder()
-    info = bench.index(repo, progress=recorder.progress)
+    info = programs.index(repo, progress=recorder.progress)
     assert recorder.parsed() == 2
     assert info.files == 30
-    assert bench.file_set(repo) == blobs(source)
-    assert bench.generation(repo).symbols.named("f4") == []
+    assert programs.file_set(repo) == blobs(source)
+    assert programs.generation(repo).symbols.named("f4") == []
 
 
 def test_renames_copies_and_branches_cost_no_parsing(bench: IndexBench, tmp_path: Path) -> None:
@@ -166,21 +166,21 @@ def test_a_repository_that_vanished_is_an_error_with_a_remedy_and_the_index_stay
 
 
 @pytest.mark.parametrize("phase", ["list", "parse", "index", "text", "publish"])
-def test_a_cancel_leaves_nothing_but_cached_facts(bench: IndexBench, tmp_path: Path, phase: str) -> None:
-    repo = bench.add(make_repo(tmp_path, CODE))
+def test_a_cancel_leaves_nothing_but_cached_facts(programs: IndexBench, tmp_path: Path, phase: str) -> None:
+    repo = programs.add(make_repo(tmp_path, CODE))
     recorder = Recorder(cancel_at=phase)
     with pytest.raises(Cancelled):
-        bench.index(repo, progress=recorder.progress, check=recorder.check)
-    assert bench.folders(repo) == set()
+        programs.index(repo, progress=recorder.progress, check=recorder.check)
+    assert programs.folders(repo) == set()
     with pytest.raises(NotFound):
-        bench.generation(repo)
-    assert bench.registry.repo(repo.id).error == ""
-    bench.index(repo)
+        programs.generation(repo)
+    assert programs.registry.repo(repo.id).error == ""
+    programs.index(repo)
 
 
-def test_two_processes_write_what_one_does_and_a_cancel_ends_both(bench: IndexBench, tmp_path: Path) -> None:
+def test_two_processes_write_what_one_does_and_a_cancel_ends_both(programs: IndexBench, tmp_path: Path) -> None:
     source = make_repo(tmp_path, CODE)
-    one = bench.index(bench.add(source))
+    one = programs.index(programs.add(source))
     two = IndexBench(tmp_path / "two", limits=Index(workers=2))
     with closing(two):
         repo, recorder = two.add(source), Recorder(cancel_at="text")
@@ -189,17 +189,17 @@ def test_two_processes_write_what_one_does_and_a_cancel_ends_both(bench: IndexBe
         assert two.folders(repo) == set()
         assert two.index(repo).chunks == one.chunks
         (text,) = two.paths.project(repo.project).generations.glob("*/text-0")
-        (other,) = bench.paths.project(bench.registry.repos()[0].project).generations.glob("*/text-0")
+        (other,) = programs.paths.project(programs.registry.repos()[0].project).generations.glob("*/text-0")
         assert text.read_bytes() == other.read_bytes()
 
 
-def test_facts_found_before_a_cancel_are_not_found_again(bench: IndexBench, tmp_path: Path) -> None:
-    repo = bench.add(make_repo(tmp_path, CODE))
+def test_facts_found_before_a_cancel_are_not_found_again(programs: IndexBench, tmp_path: Path) -> None:
+    repo = programs.add(make_repo(tmp_path, CODE))
     recorder = Recorder(cancel_at="index")
     with pytest.raises(Cancelled):
-        bench.index(repo, progress=recorder.progress, check=recorder.check)
+        programs.index(repo, progress=recorder.progress, check=recorder.check)
     again = Recorder()
-    bench.index(repo, progress=again.progress)
+    programs.index(repo, progress=again.progress)
     assert again.parsed() == 0
 
 
@@ -212,10 +212,10 @@ def test_twenty_failing_attempts_leave_the_disk_as_it_was(bench: IndexBench, tmp
     assert bench.folders(repo) == set()
 
 
-def test_progress_goes_through_five_phases_and_counts_files(bench: IndexBench, tmp_path: Path) -> None:
-    repo = bench.add(make_repo(tmp_path, CODE))
+def test_progress_goes_through_five_phases_and_counts_files(programs: IndexBench, tmp_path: Path) -> None:
+    repo = programs.add(make_repo(tmp_path, CODE))
     recorder = Recorder()
-    bench.index(repo, progress=recorder.progress)
+    programs.index(repo, progress=recorder.progress)
     assert list(dict.fromkeys(phase for phase, _, _ in recorder.phases)) == ["list", "parse", "text", "index", "publish"]
     assert ("parse", 6, 6) in recorder.phases
     assert ("index", 6, 6) in recorder.phases
@@ -321,13 +321,13 @@ def test_a_repository_cannot_speak_for_the_files_of_another(bench: IndexBench, t
     assert names == {"check"}
 
 
-def test_sha256_repositories_and_names_that_are_not_utf8_are_indexed(bench: IndexBench, tmp_path: Path) -> None:
+def test_sha256_repositories_and_names_that_are_not_utf8_are_indexed(programs: IndexBench, tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     source = make_repo(tmp_path, {name: "def f(): pass\n"}, bare=True, object_format="sha256")
-    repo = bench.add(source)
-    bench.index(repo)
-    assert bench.file_set(repo) == blobs(source)
-    assert bench.generation(repo).symbols.named("f")[0].path == name
+    repo = programs.add(source)
+    programs.index(repo)
+    assert programs.file_set(repo) == blobs(source)
+    assert programs.generation(repo).symbols.named("f")[0].path == name
 
 
 def test_tidying_removes_the_generations_of_a_removed_repo(bench: IndexBench, tmp_path: Path) -> None:
