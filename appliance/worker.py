@@ -51,13 +51,19 @@ _ENGINES: Final[Mapping[Role, str]] = {"chat": "the chat model", "embed": "the e
 _MISSIONS_S: Final = 10.0  # between two looks for missions that nobody works on
 
 
-def job_handlers(services: Services, sightings: Sightings) -> Mapping[str, Handler]:
+def job_handlers(
+    services: Services,
+    sightings: Sightings,
+    *,
+    indexing: type[Indexer] = Indexer,
+    graphing: type[GraphBuilder] = GraphBuilder,
+) -> Mapping[str, Handler]:
     """Return what works on each kind of job; an index of a watched folder looks at what is in *sightings* alone."""
     limits = services.settings.index
-    indexer = Indexer(
+    indexer = indexing(
         services.registry, paths=services.paths, limits=limits, clock=services.clock, languages=services.languages
     )
-    graphs = GraphBuilder(services.registry, paths=services.paths, limits=limits)
+    graphs = graphing(services.registry, paths=services.paths, limits=limits)
     renewal = Renewal(services.registry, paths=services.paths, limits=limits, clock=services.clock)
     filler = VectorFiller(services.registry, paths=services.paths, clock=services.clock)
 
@@ -212,11 +218,18 @@ def _tidy_again(services: Services, project: ProjectId) -> None:
         services.jobs.enqueue("tidy", key=project)
 
 
-def worker_of(services: Services, sightings: Sightings) -> Worker:
+def worker_of(
+    services: Services,
+    sightings: Sightings,
+    *,
+    indexing: type[Indexer] = Indexer,
+    graphing: type[GraphBuilder] = GraphBuilder,
+) -> Worker:
     """Return what works on the jobs of *services*. What would get into each other's way is done one after the other."""
     many = (*[("fetch",)] * _FETCHES, *[(MISSION,)] * services.settings.chat.slots)
     lanes = (("index", "adopt", "tidy"), ("renew",), ("graph",), ("embed", "tidy-vectors"), *many)
-    return Worker(services.jobs, job_handlers(services, sightings), name=WORKER, clock=services.clock, lanes=lanes)
+    handlers = job_handlers(services, sightings, indexing=indexing, graphing=graphing)
+    return Worker(services.jobs, handlers, name=WORKER, clock=services.clock, lanes=lanes)
 
 
 def work(services: Services, stop: threading.Event) -> None:

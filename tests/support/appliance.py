@@ -21,6 +21,7 @@ from appliance.services import CLI_KEY, Services, build, missions_of
 from appliance.sightings import Sightings
 from appliance.tables import MIGRATIONS
 from appliance.worker import worker_of
+from tests.support.quick import QuickGraphs, QuickIndexer
 
 Client = TestClient[Litestar]
 BASE = "http://127.0.0.1:7878"
@@ -75,9 +76,11 @@ def serving(services: Services, *, key: str | None = "local") -> Iterator[Client
 
 @contextmanager
 def working(services: Services, sightings: Sightings | None = None) -> Iterator[None]:
-    """Run a worker on the jobs of *services* for the length of the block."""
+    """Run a worker on the jobs of *services* for the length of the block, without programs of their own for its indexes."""
     stop = threading.Event()
-    thread = threading.Thread(target=worker_of(services, sightings or Sightings(services.clock)).run, args=(stop,))
+    seen = sightings or Sightings(services.clock)
+    worker = worker_of(services, seen, indexing=QuickIndexer, graphing=QuickGraphs)
+    thread = threading.Thread(target=worker.run, args=(stop,))
     thread.start()
     try:
         yield
