@@ -15,12 +15,13 @@ from appliance.codeintel.needs import ChatModel, Embedder
 from appliance.codeintel.query.gather import Patience
 from appliance.codeintel.query.search import Searcher
 from appliance.config import load
+from appliance.jobs.worker import Handler
 from appliance.orchestrator.missions.build import Parts
 from appliance.server import create_app
 from appliance.services import CLI_KEY, Services, build, missions_of
 from appliance.sightings import Sightings
 from appliance.tables import MIGRATIONS
-from appliance.worker import worker_of
+from appliance.worker import job_handlers, worker_of
 from tests.support.quick import QuickGraphs, QuickIndexer
 
 Client = TestClient[Litestar]
@@ -72,6 +73,12 @@ def serving(services: Services, *, key: str | None = "local") -> Iterator[Client
         if key is not None:
             client.headers["authorization"] = f"Bearer {key}"
         yield client
+
+
+def handlers(services: Services, sightings: Sightings | None = None) -> Mapping[str, Handler]:
+    """Return what works on each kind of job, without programs of its own for indexes."""
+    seen = sightings or Sightings(services.clock)
+    return job_handlers(services, seen, indexing=QuickIndexer, graphing=QuickGraphs)
 
 
 @contextmanager

@@ -13,9 +13,8 @@ from appliance.codeintel.registry import Repo
 from appliance.errors import ApplianceError, DiskFull
 from appliance.jobs.worker import JobContext
 from appliance.services import Services
-from appliance.sightings import Sightings
-from appliance.worker import job_handlers, mend
-from tests.support.appliance import make_services, serving
+from appliance.worker import mend
+from tests.support.appliance import handlers, make_services, serving
 from tests.support.clock import FakeClock
 from tests.support.repos import make_repo
 
@@ -38,7 +37,7 @@ def attempt(services: Services) -> str | None:
         return None
     context = JobContext(services.jobs, lease, stop=threading.Event(), clock=services.clock)
     try:
-        job_handlers(services, Sightings(services.clock))["index"](context)
+        handlers(services)["index"](context)
     except ApplianceError as exc:
         services.jobs.fail(lease, str(exc), retryable=exc.retryable)
     else:

@@ -17,8 +17,8 @@ from appliance.jobs.worker import JobContext
 from appliance.ops.health import Verdict
 from appliance.services import EngineProbe, Services, WorkerProbe
 from appliance.sightings import Sightings
-from appliance.worker import job_handlers, mend, work, worker_of
-from tests.support.appliance import make_services, serving
+from appliance.worker import mend, work, worker_of
+from tests.support.appliance import handlers, make_services, serving
 from tests.support.chat import ScriptedChat
 from tests.support.clock import FakeClock
 from tests.support.house import until
@@ -56,9 +56,7 @@ def run(services: Services, kind: str, *, stop: threading.Event | None = None) -
     """Do the next job of *kind*, as a worker would."""
     lease = services.jobs.lease(worker="test", kinds=[kind], seconds=60)
     assert lease is not None
-    job_handlers(services, Sightings(services.clock))[kind](
-        JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock)
-    )
+    handlers(services)[kind](JobContext(services.jobs, lease, stop=stop or threading.Event(), clock=services.clock))
     return services.jobs.complete(lease)
 
 

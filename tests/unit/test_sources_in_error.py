@@ -13,9 +13,8 @@ from appliance.codeintel.registry import QUARANTINE_AFTER
 from appliance.errors import ApplianceError
 from appliance.jobs.worker import JobContext
 from appliance.services import Services
-from appliance.sightings import Sightings
-from appliance.worker import job_handlers, mend
-from tests.support.appliance import make_services, serving, working
+from appliance.worker import mend
+from tests.support.appliance import handlers, make_services, serving, working
 from tests.support.clock import FakeClock
 from tests.support.house import until
 from tests.support.repos import git, make_repo
@@ -98,7 +97,7 @@ def attempt(services: Services) -> None:
     assert lease is not None
     context = JobContext(services.jobs, lease, stop=threading.Event(), clock=services.clock)
     try:
-        job_handlers(services, Sightings(services.clock))["index"](context)
+        handlers(services)["index"](context)
     except ApplianceError as exc:
         services.jobs.fail(lease, str(exc), retryable=False)
     else:
