@@ -79,6 +79,18 @@ def job_handlers(
     def graph(context: JobContext) -> None:
         graphs.build(RepoId(context.job.payload["repo"]), progress=context.progress, check=context.check)
 
+    return {
+        "fetch": _fetching(indexer),
+        "index": index,
+        "graph": graph,
+        "embed": _embedding(services, filler),
+        **_renewing(services, renewal),
+        **_tidying(services, indexer, filler),
+        MISSION: _missions(services),
+    }
+
+
+def _embedding(services: Services, filler: VectorFiller) -> Handler:
     def embed(context: JobContext) -> None:
         embedder = services.embedder
         if embedder is None:
@@ -86,15 +98,7 @@ def job_handlers(
         _await_engine(services, context)
         filler.fill(RepoId(context.job.payload["repo"]), embedder, progress=context.progress, check=context.check)
 
-    return {
-        "fetch": _fetching(indexer),
-        "index": index,
-        "graph": graph,
-        "embed": embed,
-        **_renewing(services, renewal),
-        **_tidying(services, indexer, filler),
-        MISSION: _missions(services),
-    }
+    return embed
 
 
 @contextmanager
