@@ -28,7 +28,7 @@ class Touched:
                 self.seen.append(f"{event}{said}")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Street]:
     """Index three repositories: one that is granted, and two that are not."""
     made = Street(tmp_path_factory.mktemp("street"))

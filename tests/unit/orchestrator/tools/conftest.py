@@ -107,7 +107,7 @@ class Bench:
         return self.index.generations.info(repo.id).commit
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     shop = Shop(tmp_path_factory.mktemp("shop"))
     repo, second, hidden = (
