@@ -7,7 +7,6 @@ ProjectId = NewType("ProjectId", str)
 RepoId = NewType("RepoId", str)
 GenerationId = NewType("GenerationId", str)
 JobId = NewType("JobId", str)
-UserId = NewType("UserId", str)
 MissionId = NewType("MissionId", str)
 BlobId = NewType("BlobId", str)  # git's own object id, hex: 40 characters, or 64 in a sha256 repository
 CommitId = NewType("CommitId", str)  # as BlobId

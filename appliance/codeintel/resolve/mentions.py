@@ -9,7 +9,6 @@ from appliance.codeintel.resolve.bindings import Bindings, Target
 from appliance.codeintel.resolve.evaluate import Evaluator
 from appliance.codeintel.resolve.values import Class, External, Function, Module, Package, Value
 
-Mention = tuple[Reference, Target, bool]
 _MOST_SEGMENTS: Final = 8
 
 
