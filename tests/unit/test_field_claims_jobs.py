@@ -16,7 +16,7 @@ from tests.support.repos import git, make_repo
 
 SLOW = ("a.b.c" * 300 + "\n") * 200  # as C#: some seconds of processor time
 FAT = ("a<" * 500 + "\n") * 400  # as C#: more memory than a parser has here, so that it aborts
-LIMITS = {"SKELLIG_INDEX__PARSE_SECONDS": "0.4", "SKELLIG_INDEX__WORKER_MEMORY": "200000000"}
+LIMITS = {"SKELLIG_INDEX__PARSE_SECONDS": "1.0", "SKELLIG_INDEX__WORKER_MEMORY": "200000000"}
 
 
 @pytest.fixture
