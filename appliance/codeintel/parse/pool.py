@@ -19,6 +19,7 @@ from appliance.codeintel.facts import BlobFacts, BlobTask, Packed, pack_facts
 from appliance.codeintel.parse.added import BUILT_IN, Languages
 from appliance.codeintel.parse.frames import LENGTH, READY, Work, decode_packed, encode_batch, encode_languages
 from appliance.codeintel.parse.grammars import WHEELS
+from appliance.codeintel.parse.sparing import Sparing
 from appliance.config import Index
 from appliance.errors import HostUnfit
 from appliance.ids import BlobId
@@ -45,6 +46,7 @@ class ParserPool:
         if missing:
             raise HostUnfit(f"Grammars are not installed: {', '.join(missing)}.", remedy="Install Skellig again.")
         self._limits = limits
+        self._languages = languages
         self._idle = [_Child(limits, languages, interpreter) for _ in range(workers)]
         self._all = tuple(self._idle)
 
@@ -53,7 +55,8 @@ class ParserPool:
 
         A child that dies or overruns costs only the file that it was at: that one is tried once more unless it took too
         long, then its facts come by lines, with ``problem`` "parse-crash" or "parse-timeout". So the worst of files costs
-        the processor seconds of the limits twice, and the start of two processes.
+        the processor seconds of the limits twice, and the start of two processes. A language that a plugin added is given up
+        where its grammar ends too many: see `Sparing`.
         """
         with contextlib.closing(self._answers(Work.of(task, flow=False) for task in tasks)) as answers:
             for work, answer in answers:
@@ -68,10 +71,11 @@ class ParserPool:
     def _answers(self, work: Iterable[Work]) -> Generator[_Answer, None, None]:
         source = iter(work)
         again: deque[Work] = deque()  # what a child did not get to, or could not take yet
+        sparing = Sparing(self._languages)
         busy: dict[int, _Child] = {}
         try:
             while True:
-                while self._idle and (batch := _batch(source, again)):
+                while self._idle and (batch := _batch(source, again, sparing)):
                     child = self._idle.pop()
                     child.send(batch)
                     busy[child.output] = child
@@ -80,15 +84,16 @@ class ParserPool:
                 for child in _readable(busy):
                     output = child.output
                     results, unfinished = child.collect()
+                    sparing.note(unfinished[:1])
                     again += unfinished
                     if not child.busy:
                         del busy[output]
                         self._idle.append(child)
-                        if batch := _batch(source, again):
+                        if batch := _batch(source, again, sparing):
                             self._idle.remove(child)
                             child.send(batch)
                             busy[child.output] = child
-                    elif child.is_at_its_last and (batch := _batch(source, again)):
+                    elif child.is_at_its_last and (batch := _batch(source, again, sparing)):
                         if _size(batch) <= _AHEAD:
                             child.send(batch)  # it waits in the pipe: a child need not wait for who takes the answers
                         else:
@@ -109,7 +114,7 @@ def _nothing(work: Work) -> Packed:
     return pack_facts(BlobFacts(language="text", encoding="utf-8", lines=0, problem="parse-crash", secrets=work.secrets))
 
 
-def _batch(source: Iterator[Work], again: deque[Work]) -> list[Work]:
+def _batch(source: Iterator[Work], again: deque[Work], sparing: Sparing) -> list[Work]:
     batch: list[Work] = []
     size = 0
     while size < _BATCH_BYTES and len(batch) < _BATCH_TASKS:
@@ -119,7 +124,7 @@ def _batch(source: Iterator[Work], again: deque[Work]) -> list[Work]:
             work = following
         else:
             break
-        batch.append(work)
+        batch.append(sparing.spared(work))
         size += len(work.content)
     return batch
 

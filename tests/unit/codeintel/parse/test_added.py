@@ -10,8 +10,10 @@ import pytest
 from appliance.codeintel.facts import BlobFacts, BlobTask, Reference, Symbol, unpack_facts
 from appliance.codeintel.parse.added import BUILT_IN, AddedLanguage, Languages
 from appliance.codeintel.parse.blob import facts
+from appliance.codeintel.parse.frames import Work
 from appliance.codeintel.parse.languages import language_of
 from appliance.codeintel.parse.pool import ParserPool
+from appliance.codeintel.parse.sparing import MOST_DEATHS, Sparing
 from appliance.config import Index
 from appliance.ids import BlobId
 
@@ -118,3 +120,22 @@ def test_a_grammar_that_crashes_costs_its_own_files_alone_and_one_that_is_gone_n
         "x.gone": ("gone", "parse-grammar", 0),
         "x.py": ("python", "", 1),
     }
+
+
+def works(count: int, suffix: str) -> list[Work]:
+    return [Work.of(task(f"{number}.{suffix}"), flow=False) for number in range(count)]
+
+
+def test_a_grammar_that_ends_every_process_is_given_up_and_no_other_is() -> None:
+    """Each death costs the start of a process, and a repository has as many files as its author likes."""
+    sparing = Sparing(Languages.of([TOY, msgspec.structs.replace(TOY, name="good", endings=("good",))]))
+    deaths = 0
+    for work in [*works(200, "toy"), *works(20, "py")]:
+        at = sparing.spared(work)
+        while not at.problem:
+            at = sparing.spared(at.after_death("parse-crash"))
+            deaths += work.path.endswith(b".toy")
+            sparing.note([at])
+    assert deaths == MOST_DEATHS
+    assert {sparing.spared(work).problem for work in works(9, "toy")} == {"parse-grammar"}
+    assert {sparing.spared(work).problem for work in (*works(9, "good"), *works(9, "py"))} == {""}
