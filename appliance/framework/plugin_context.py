@@ -15,14 +15,17 @@ from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.languages import LanguageDefinition
 from appliance.contracts.plugin import Manifest
 from appliance.contracts.safety import SafetyRule
-from appliance.contracts.tools import Tool
+from appliance.contracts.tools import Tool, ToolSpec
 from appliance.contracts.workflows import WorkflowDefinition
-from appliance.errors import Conflict, InvalidInput
+from appliance.errors import Conflict, InvalidInput, LimitExceeded
 from appliance.framework.plugin_language import checked
 from appliance.orchestrator.services.registry import ToolRegistry
 
 PERMISSIONS: Final = ("read", "run", "write")
 LONGEST_SKILL: Final = 4_000  # characters
+LONGEST_DESCRIPTION: Final = 4_000
+MOST_ADDED: Final = 200  # by one plugin
+MOST_LANGUAGES: Final = 8  # the grammar of each is tried, and the start waits for that
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
@@ -50,6 +53,11 @@ class Added:
     languages: dict[str, AddedLanguage] = field(default_factory=dict)
 
     @property
+    def count(self) -> int:
+        """How many things there are."""
+        return len(self.tools) + len(self.agents) + len(self.workflows) + len(self.rules) + len(self.languages)
+
+    @property
     def endings(self) -> frozenset[str]:
         """The endings of files that its languages have."""
         return frozenset(ending for each in self.languages.values() for ending in each.endings)
@@ -58,15 +66,26 @@ class Added:
 class Registering:
     """The context that a plugin is handed; satisfies `PluginContext`. *validate* raises for a workflow that is none.
 
+    *confined* makes the tool that is called, of what a plugin's tool said of itself when it was registered: what it says
+    later counts for nothing.
+
     After `close` it takes nothing more: a plugin that kept it, or came too late, is refused.
     """
 
-    def __init__(self, manifest: Manifest, *, taken: Taken, validate: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        *,
+        taken: Taken,
+        validate: Callable[[str], object],
+        confined: Callable[[ToolSpec], Tool],
+    ) -> None:
         self.added = Added()
         self._tools = ToolRegistry()  # what it takes, the appliance's own takes later
         self._manifest = manifest
         self._taken = taken
         self._validate = validate
+        self._confined = confined
         self._open = True
 
     def close(self) -> None:
@@ -86,8 +105,7 @@ class Registering:
     def register_tool(self, tool: Tool) -> None:
         """Add *tool*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
         self._require_open()
-        self._tools.register(tool)
-        spec = tool.spec
+        spec = self._tools.register(tool)
         if not inspect.iscoroutinefunction(tool.run):
             raise InvalidInput(f"`run` of the tool {spec.name} is not `async def`.")
         if spec.name in self._taken.tools:
@@ -97,14 +115,15 @@ class Registering:
                 f"Its tool {spec.name} has the effect {spec.effect!r}, which its manifest does not declare.",
                 remedy=f"Add {spec.effect!r} to `permissions` of the manifest.",
             )
-        self.added.tools[spec.name] = tool
+        self.added.tools[spec.name] = self._confined(spec)
 
     def register_agent(self, agent: AgentDefinition) -> None:
         """Add *agent*; raise `InvalidInput` for what is none, `Conflict` for a name that is taken."""
         if not isinstance(agent, AgentDefinition):
             raise InvalidInput("An agent is an AgentDefinition.")
         self._claim("agent", agent.name, self._taken.agents | self.added.agents.keys())
-        if not agent.skill.strip() or len(agent.skill) > LONGEST_SKILL:
+        _described("agent", agent.name, agent.description)
+        if not isinstance(agent.skill, str) or not agent.skill.strip() or len(agent.skill) > LONGEST_SKILL:
             raise InvalidInput(f"The skill of the agent {agent.name} has 1 to {LONGEST_SKILL:,} characters.")
         self.added.agents[agent.name] = agent
 
@@ -113,6 +132,7 @@ class Registering:
         if not isinstance(workflow, WorkflowDefinition):
             raise InvalidInput("A workflow is a WorkflowDefinition.")
         self._claim("workflow", workflow.name, self._taken.workflows | self.added.workflows.keys())
+        _described("workflow", workflow.name, workflow.description)
         self._validate(workflow.source)
         self.added.workflows[workflow.name] = workflow
 
@@ -130,6 +150,8 @@ class Registering:
         """
         if not isinstance(language, LanguageDefinition):
             raise InvalidInput("A language is a LanguageDefinition.")
+        if len(self.added.languages) >= MOST_LANGUAGES:
+            raise LimitExceeded(f"A plugin adds at most {MOST_LANGUAGES} languages.", remedy="Make several plugins of it.")
         self._claim("language", language.name, NAMES | self._taken.languages | self.added.languages.keys())
         if language_name(language.name) != language.name:
             raise _taken("language", language.name)
@@ -138,6 +160,8 @@ class Registering:
     def _require_open(self) -> None:
         if not self._open:
             raise Conflict("The plugin is registered already, or its time is up: nothing more can be added.")
+        if self.added.count >= MOST_ADDED:
+            raise LimitExceeded(f"A plugin adds at most {MOST_ADDED} things.", remedy="Make several plugins of it.")
 
     def _claim(self, what: str, name: object, taken: AbstractSet[str]) -> None:
         self._require_open()
@@ -148,6 +172,11 @@ class Registering:
             )
         if name in taken:
             raise _taken(what, name)
+
+
+def _described(what: str, name: str, description: object) -> None:
+    if not isinstance(description, str) or len(description) > LONGEST_DESCRIPTION:
+        raise InvalidInput(f"The description of the {what} {name} is no text of at most {LONGEST_DESCRIPTION:,} characters.")
 
 
 def _taken(what: str, name: str) -> Conflict:

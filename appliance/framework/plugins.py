@@ -3,10 +3,12 @@
 A plugin is code of somebody else's in this process, so none is imported before the settings name it.
 """
 
+import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 from typing import Final, Literal
@@ -22,7 +24,7 @@ from appliance.codeintel.parse.trial import tried
 from appliance.contracts.agents import AgentDefinition
 from appliance.contracts.plugin import ENTRY_POINTS, Manifest, Plugin
 from appliance.contracts.safety import SafetyRule
-from appliance.contracts.tools import Tool
+from appliance.contracts.tools import Tool, ToolSpec
 from appliance.contracts.workflows import WorkflowDefinition
 from appliance.errors import ApplianceError, Conflict, DeadlineExceeded, InvalidInput, NotFound
 from appliance.framework.plugin_context import PERMISSIONS, Added, Registering, Taken
@@ -126,9 +128,9 @@ class PluginLoader:
     def _path(self) -> list[str]:
         return sys.path if self.folder is None else [*sys.path, str(self.folder)]
 
-    def _confined(self, tool: Tool, point: EntryPoint) -> Tool:
-        """Return *tool* so that each call of it is made in the sandbox."""
-        return SandboxedTool(tool.spec, point.value, () if self.folder is None else (str(self.folder),), self.aside)
+    def confined(self, spec: ToolSpec, *, point: EntryPoint) -> Tool:
+        """Return the tool with *spec* of the plugin at *point*, each call of which is made in the sandbox."""
+        return SandboxedTool(spec, point.value, () if self.folder is None else (str(self.folder),), self.aside)
 
     def _settled(self, name: str, found: Sequence[Found], before: Added) -> PluginStatus:
         """Load the plugin *name*, put what it adds into *before*, and return how it is."""
@@ -143,7 +145,7 @@ class PluginLoader:
             return _failed(status, exc.message, exc.remedy)
         except Exception as exc:  # noqa: BLE001 - the outermost loop of a plugin: it stops nothing else
             return _failed(status, f"It cannot be loaded: {type(exc).__name__} {display(str(exc))[:_SHOWN]}.", "")
-        before.tools |= {name: self._confined(tool, one.point) for name, tool in added.tools.items()}
+        before.tools |= added.tools
         before.agents |= added.agents
         before.workflows |= added.workflows
         before.rules |= added.rules
@@ -169,17 +171,22 @@ class PluginLoader:
     def _registered(self, one: Found, before: Added) -> tuple[Manifest, Added]:
         if self.folder is not None and str(self.folder) not in sys.path:
             sys.path.append(str(self.folder))  # behind everything else, so that it can take no module's place
+        path, environment = [*sys.path], dict(os.environ)
         attempt = _Attempt(one.point, before=before, loader=self)
         thread = threading.Thread(target=attempt.run, name=f"plugin-{one.point.name}", daemon=True)
         thread.start()
         thread.join(self.seconds)
+        changed = _put_back(path, environment)
         if thread.is_alive():
             attempt.give_up()
             raise DeadlineExceeded(
                 f"It was not registered within {self.seconds:g} s.",
                 remedy="What it has to do beforehand belongs into its calls.",
             )
-        return attempt.result()
+        result = attempt.result()
+        if changed:
+            raise InvalidInput(f"It changes {changed} of the appliance.", remedy="What it needs belongs into its calls.")
+        return result
 
 
 class _Attempt:
@@ -193,6 +200,7 @@ class _Attempt:
         self._late = False
         self._done: tuple[Manifest, Added] | None = None
         self._error: BaseException | None = None
+        self._said = ""
 
     def run(self) -> None:
         """Import the plugin, check it, and let it register; whatever it raises is kept for `result`."""
@@ -200,13 +208,19 @@ class _Attempt:
             plugin = _plugin(self._point.load())
             manifest = plugin.manifest
             self._check(manifest)
-            self._context = Registering(manifest, taken=self._taken(), validate=self._loader.validate)
+            self._context = Registering(
+                manifest,
+                taken=self._taken(),
+                validate=self._loader.validate,
+                confined=partial(self._loader.confined, point=self._point),
+            )
             if self._late:
                 return
             plugin.register(self._context)
             self._done = manifest, self._context.finish()
         except BaseException as exc:  # noqa: BLE001 - a plugin may raise anything, an exit among it
             self._error = exc
+            self._said = _said(exc)
 
     def give_up(self) -> None:
         """Let nothing that it still does count."""
@@ -220,12 +234,15 @@ class _Attempt:
             return self._done
         if isinstance(self._error, ApplianceError):
             raise self._error
-        said = display(str(self._error))[:_SHOWN]
-        raise InvalidInput(f"It raised {type(self._error).__name__}{': ' if said else ''}{said}.") from self._error
+        said = f": {self._said}" if self._said else ""
+        raise InvalidInput(f"It raised {type(self._error).__name__}{said}.") from self._error
 
     def _check(self, manifest: object) -> None:
         if not isinstance(manifest, Manifest):
             raise InvalidInput("Its manifest is no Manifest.")
+        texts = (manifest.name, manifest.version, manifest.requires, manifest.description, *manifest.permissions)
+        if not all(isinstance(text, str) for text in texts):
+            raise InvalidInput("Its manifest has something else where a text belongs.")
         if manifest.name != self._point.name:
             raise InvalidInput(f"Its manifest is of {display(manifest.name)!r}, its entry point {self._point.name!r}.")
         unknown = [permission for permission in manifest.permissions if permission not in PERMISSIONS]
@@ -285,6 +302,25 @@ def _plugin(named: object) -> Plugin:
     if isinstance(named, type) or not isinstance(named, Plugin):
         raise InvalidInput("Its entry point does not name an object with `manifest` and `register`.")
     return named
+
+
+def _said(error: BaseException) -> str:
+    """Return what *error* says. To ask that is to run the plugin's code, so only its own thread does."""
+    try:
+        return display(str(error))[:_SHOWN]
+    except BaseException:  # noqa: BLE001 - as above
+        return ""
+
+
+def _put_back(path: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Have *path* and *environment* of this process be as they were, and return what a plugin changed, or ""."""
+    changed = {"sys.path": sys.path != path, "os.environ": dict(os.environ) != environment}
+    if changed["sys.path"]:
+        sys.path[:] = path
+    if changed["os.environ"]:
+        os.environ.clear()
+        os.environ.update(environment)
+    return " and ".join(name for name, is_so in changed.items() if is_so)
 
 
 def _failed(status: PluginStatus, reason: str, remedy: str) -> PluginStatus:

@@ -14,6 +14,7 @@ from appliance.orchestrator.services.arguments import Arguments
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _EFFECTS: Final = frozenset({"read", "run", "write"})
 _LONGEST_S: Final = 3_600.0
+_LONGEST_DESCRIPTION: Final = 4_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,11 @@ class ToolRegistry:
         self._tools: dict[str, Registered] = {}
         self._rules: list[SafetyRule] = []
 
-    def register(self, tool: Tool) -> None:
-        """Add *tool*; raise `InvalidInput` for one that is none, and `Conflict` for a name that is taken."""
+    def register(self, tool: Tool) -> ToolSpec:
+        """Add *tool*, and return what counts of what it says of itself.
+
+        Raise `InvalidInput` for one that is none, and `Conflict` for a name that is taken.
+        """
         if isinstance(tool, type) or not isinstance(tool, Tool):
             raise InvalidInput(f"{_short(tool)} is no tool.", remedy="Register an object with `spec` and `run`.")
         spec: object = tool.spec
@@ -43,7 +47,9 @@ class ToolRegistry:
         if spec.name in self._tools:
             raise Conflict(f"There is a tool {spec.name} already.", remedy="Give it another name.", name=spec.name)
         arguments = Arguments(spec.parameters)
-        self._tools[spec.name] = Registered(tool, replace(spec, parameters=arguments.schema), arguments)
+        known = replace(spec, parameters=arguments.schema)
+        self._tools[spec.name] = Registered(tool, known, arguments)
+        return known
 
     def add_rule(self, rule: SafetyRule) -> None:
         """Let *rule* judge every call from now on; raise `InvalidInput` for what is no rule."""
@@ -82,6 +88,8 @@ def _check(spec: ToolSpec) -> None:
             f"{str(spec.name)[:64]!r} cannot be the name of a tool.",
             remedy="Use small letters, digits, underscores and dashes, a letter first, 64 at most.",
         )
+    if not isinstance(spec.description, str) or len(spec.description) > _LONGEST_DESCRIPTION:
+        raise InvalidInput(f"The description of {spec.name} is no text of at most {_LONGEST_DESCRIPTION:,} characters.")
     if spec.effect not in _EFFECTS:
         raise InvalidInput(
             f"The effect of {spec.name} is {spec.effect!r}.", remedy=f"Use one of: {', '.join(sorted(_EFFECTS))}."
