@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from appliance.api.answers import AnswerOut
 from appliance.api.schemas import Input, Name, Output
@@ -27,6 +27,17 @@ from appliance.web.steps import told
 LONGEST_GOAL: Final = LONGEST_QUESTION
 
 
+def _number(value: object) -> object:
+    """Return *value*; the framework validates laxly, and would take true for 1."""
+    if isinstance(value, bool | str):
+        raise ValueError("this is no number")  # noqa: TRY004 - what pydantic tells the caller
+    return value
+
+
+_Seconds = Annotated[float, BeforeValidator(_number)]
+_Count = Annotated[int, BeforeValidator(_number)]
+
+
 class MissionIn(Input):
     """A goal about the code of a project, or of some of its repos."""
 
@@ -36,10 +47,12 @@ class MissionIn(Input):
     branches: list[Name] = Field(
         default_factory=list, max_length=20, description="Patterns of indexed branches; none means each repo's own."
     )
-    max_seconds: float | None = Field(None, gt=0, allow_inf_nan=False, description="At work; at most what the settings let.")
-    max_tokens: int | None = Field(None, gt=0, description="Of prompts and completions.")
-    max_tool_calls: int | None = Field(None, gt=0)
-    max_model_calls: int | None = Field(None, gt=0)
+    max_seconds: _Seconds | None = Field(
+        None, gt=0, allow_inf_nan=False, description="At work; at most what the settings let."
+    )
+    max_tokens: _Count | None = Field(None, gt=0, description="Of prompts and completions.")
+    max_tool_calls: _Count | None = Field(None, gt=0)
+    max_model_calls: _Count | None = Field(None, gt=0)
 
     def limits(self, most: MissionLimits) -> MissionLimits:
         """Return what is asked for, and *most* where nothing is."""

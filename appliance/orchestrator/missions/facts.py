@@ -7,7 +7,8 @@ from appliance.orchestrator.missions.encoding import plain
 from appliance.orchestrator.missions.model import Mission
 
 KEY: Final = "mission"
-"""Under which the first entry and the last one hold it. Those of recipe 1 do not."""
+"""Under which the first entry and the last one hold it. Those of recipes before `FIRST_RECIPE` do not."""
+FIRST_RECIPE: Final = 2
 NAMES: Final = ("asked_by", "created_at", "goal", "limits", "model", "repo_names", "scope", "started_at")
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from appliance.base import log
 from appliance.base.clock import Clock
@@ -26,6 +26,7 @@ _NO_PLACE: Final = 2**63 - 1  # of an entry that was given none: it stands behin
 _ANSWER: Final = (
     "(SELECT data FROM mission_entries AS e WHERE e.mission = m.id AND e.kind = 'answer' ORDER BY seq DESC LIMIT 1)"
 )
+_KINDS: Final = frozenset(get_args(EntryKind))
 _COLUMNS: Final = frozenset(each.name for each in fields(Mission))
 _NOTHING: Final[Mapping[str, Json]] = {
     **dict.fromkeys(("goal", "asked_by", "model", "head"), ""),
@@ -59,6 +60,7 @@ class Records:
     """Rows and entries of missions. Safe for threads of one process and for many processes; *conn* is its alone."""
 
     def __init__(self, conn: sqlite3.Connection, *, clock: Clock) -> None:
+        conn.text_factory = _text
         self._db = Guarded(conn)
         self._clock = clock
 
@@ -289,16 +291,30 @@ def _stand(conn: sqlite3.Connection, mission: MissionId, standing: Standing, at:
     )
 
 
+def _text(stored: bytes) -> str:
+    """Return the text of a column. What somebody wrote there that is none must be found by its hash, not break the look."""
+    return stored.decode("utf-8", "replace")
+
+
 def _entry(row: sqlite3.Row) -> Entry:
     """Return the entry of *row*; text that is not as we write it makes one whose hash cannot fit."""
     seq, at = row["seq"], row["at"]
     try:
         data = json.loads(row["data"])
-        written = isinstance(data, dict) and canonical(data) == row["data"] and isinstance(seq, int) and math.isfinite(at)
+        sound = row["kind"] in _KINDS and all(isinstance(row[name], str) for name in ("agent", "prev", "hash"))
+        written = (
+            sound
+            and isinstance(data, dict)
+            and canonical(data) == row["data"]
+            and isinstance(seq, int)
+            and math.isfinite(at)
+        )
     except (ValueError, TypeError, RecursionError):
         written = False
     if not written:
         data, seq, at = {"unreadable": str(row["data"])}, seq if isinstance(seq, int) else _NO_PLACE, 0.0
+        kind: EntryKind = row["kind"] if row["kind"] in _KINDS else "interrupted"
+        return Entry(row["mission"], seq, at, kind, str(row["agent"]), data, str(row["prev"]), str(row["hash"]))
     return Entry(row["mission"], seq, at, row["kind"], row["agent"], data, row["prev"], row["hash"])
 
 
@@ -308,6 +324,7 @@ def _mission(row: sqlite3.Row) -> Mission:
     try:
         read = {name: json.loads(row[name]) for name in ("scope", "repo_names", "limits", "usage")}
         mission = typed({**plain_columns, **read, "answer": None}, Mission)
+        canonical([mission.created_at, mission.started_at, mission.ended_at])  # none is without end
     except (ValueError, TypeError, RecursionError) as exc:
         raise _damaged(row) from exc
     if mission.scope.project != row["project"]:

@@ -6,7 +6,7 @@ from typing import Final
 from appliance.contracts.tools import Json
 from appliance.orchestrator.missions.canonical import fitted, link
 from appliance.orchestrator.missions.encoding import plain
-from appliance.orchestrator.missions.facts import KEY, NAMES, facts
+from appliance.orchestrator.missions.facts import FIRST_RECIPE, KEY, NAMES, facts
 from appliance.orchestrator.missions.model import ENDED, Entry, EntryKind, Mission, MissionState, Verification
 
 _ON_RECORD: Final[Mapping[EntryKind, tuple[tuple[str, str], ...]]] = {
@@ -54,13 +54,20 @@ def _fault(entry: Entry, mission: Mission, *, seq: int, prev: str) -> str:
     made = link(mission=mission.id, seq=seq, at=entry.at, kind=entry.kind, agent=entry.agent, data=entry.data, prev=prev)
     if made.hash != entry.hash:
         return f"Entry {seq} is not as it was written: its hash is another."
-    for said, column in _ON_RECORD.get(entry.kind, ()):
+    return _contradiction(entry, mission) if entry.kind in _ON_RECORD else ""
+
+
+def _contradiction(entry: Entry, mission: Mission) -> str:
+    """Return what *entry*, one of `_ON_RECORD`, says of *mission* that its row does not, or ""."""
+    for said, column in _ON_RECORD[entry.kind]:
         if said in entry.data and _kept(said, plain(getattr(mission, column))) != entry.data[said]:
             return _differs(said)
     row, stated = fitted(facts(mission))[KEY], entry.data.get(KEY)
-    if entry.kind in _ON_RECORD and isinstance(stated, Mapping) and isinstance(row, Mapping):
+    if isinstance(stated, Mapping) and isinstance(row, Mapping):
         return next((_differs(name) for name in NAMES if stated.get(name) != row[name]), "")
-    return ""
+    recipe = entry.data.get("recipe")
+    holds = KEY in entry.data or (isinstance(recipe, int) and recipe >= FIRST_RECIPE)
+    return f"Entry {entry.seq} does not hold what the mission was asked for, as its recipe has it." if holds else ""
 
 
 def _misstated(mission: Mission, last: Entry | None) -> str:

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.api.missions import EntryOut
 from appliance.contracts.tools import Json
 from appliance.errors import Conflict, InvalidInput, LimitExceeded, NotFound, StoreCorrupt
 from appliance.ids import MissionId, ProjectId, RepoId
 from appliance.orchestrator.missions import facts
 from appliance.orchestrator.missions.canonical import MOST_BYTES, canonical, fitted, link
 from appliance.orchestrator.missions.desk import Desk
+from appliance.orchestrator.missions.encoding import plain
 from appliance.orchestrator.missions.journal import Outcome
 from appliance.orchestrator.missions.model import Entry, Mission, MissionLimits
 from appliance.orchestrator.missions.verifying import verified
@@ -66,6 +68,10 @@ CHANGES = {
     "a time that is none": "UPDATE mission_entries SET at = 'now' WHERE seq = 5",
     "a place without end": "UPDATE mission_entries SET seq = 9e999 WHERE seq = 5",
     "a place that is none": "UPDATE mission_entries SET seq = 'five' WHERE seq = 5",
+    "a kind that is none": "UPDATE mission_entries SET kind = 'told' WHERE seq = 5",
+    "an agent that is none": "UPDATE mission_entries SET agent = x'ff' WHERE seq = 5",
+    "a text that is none": "UPDATE mission_entries SET data = cast(x'ff' AS text) WHERE seq = 5",
+    "a hash that is none": "UPDATE mission_entries SET hash = cast(x'ed' AS text) WHERE seq = 5",
     "bytes": "UPDATE mission_entries SET data = x'ff' WHERE seq = 5",
 }
 
@@ -80,6 +86,7 @@ def test_whatever_was_done_to_a_record_is_found(office: Office, change: str) -> 
     assert found.broken_at is not None
     assert found.reason
     assert all(json.loads(line)["mission"] for line in office.desk.record(done.id))
+    assert all(EntryOut.of(entry).model_dump_json() for entry in office.desk.entries(done.id))
 
 
 ROW = {
@@ -126,6 +133,7 @@ def test_a_record_says_what_of_its_mission_it_holds(office: Office) -> None:
     last: Entry | None = None
     for each in entries:
         data = {name: value for name, value in each.data.items() if name != facts.KEY}
+        data |= {"recipe": 1} if "recipe" in data else {}
         last = link(
             mission=done.id,
             seq=each.seq,
@@ -144,6 +152,20 @@ def test_a_record_says_what_of_its_mission_it_holds(office: Office) -> None:
     office.execute("UPDATE missions SET asked_by = 'eve'", {})
     assert not office.desk.verify(stopped.id).whole
     assert office.desk.verify(office.ask().id).uncovered == facts.NAMES
+
+
+@pytest.mark.parametrize("claimed", [{}, {facts.KEY: "all of it"}, {facts.KEY: {}}, {facts.KEY: None}])
+def test_who_writes_a_record_anew_so_that_it_holds_less_is_told(office: Office, claimed: dict[str, Json]) -> None:
+    """All hashes can be made to fit; then the record holds what its recipe has, or the result says what it does not."""
+    office.execute("UPDATE missions SET asked_by = 'eve' WHERE id = :id", {"id": (done := worked(office)).id})
+    row, told = office.desk.get(done.id), {"goal": done.goal, "limits": plain(done.limits), "repos": list(done.repo_names)}
+    for recipe in (1, 2, 3, 2**70):
+        data = {**told, **claimed, "recipe": recipe}
+        first = link(mission=done.id, seq=1, at=row.created_at, kind="begun", agent="", data=data, prev="")
+        standing = {"state": "running", "reason": "", "ended_at": None, "entries": 1, "head": first.hash}
+        found = verified(replace(row, **standing), [first])  # type: ignore[arg-type] # as they are
+        assert found.whole is (recipe == 1 and not claimed)
+        assert not found.whole or {"asked_by", "created_at", "scope"} <= {*found.uncovered}
 
 
 def test_a_mission_is_deleted_with_its_record_once_it_has_ended_and_that_is_audited(
@@ -182,7 +204,7 @@ NO_VALUES = ("''", "'x'", "'null'", "9e999", "x'ff'", "replace(hex(zeroblob(9000
 HURT = [f"{column} = {value}" for column in ("scope", "repo_names", "limits", "usage") for value in NO_VALUES]
 
 
-@pytest.mark.parametrize("change", [*HURT, "goal = x'ff'", "created_at = 'then'", "entries = 'all'"])
+@pytest.mark.parametrize("change", [*HURT, "goal = x'ff'", "created_at = 'then'", "created_at = 9e999", "entries = 'all'"])
 def test_a_damaged_row_is_said_to_be_and_keeps_no_other_mission_away(office: Office, change: str) -> None:
     hurt, whole = worked(office), office.ask("What else?")
     office.execute(f"UPDATE missions SET {change} WHERE id = :id", {"id": hurt.id})  # noqa: S608 - ours
