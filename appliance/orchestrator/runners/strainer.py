@@ -13,6 +13,9 @@ _OPEN: Final = "<tool_call>"
 _CLOSE: Final = "</tool_call>"
 _TAGS: Final = (_OPEN, _CLOSE, "<tool_response>", "</tool_response>", "<tools>", "</tools>")
 _WHOLE: Final = ("{", "```json\n{")  # what begins so may be a call that is written without its tags
+_SIGNS: Final = str.maketrans("<>", "‹›")  # noqa: RUF001 - as what is fenced has them: no token of any model
+_BEGINS: Final = re.compile(r"\s*(?:\{\s*(?:[\"'}]|\Z)|<function=)")  # a call, behind its tag
+_GOES_ON: Final = re.compile(r"\s*(?:\{\s*|<[a-z]*)?")  # what may still become that
 _AROUND: Final = (("[", "]"), ("⟦", "]"), ("⟦", "⟧"), ("(", ")"), ("`", "`"), ("", ""))
 _FENCE: Final = "```"
 _LOWER: Final = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}  # others could change its length
@@ -22,7 +25,8 @@ class Strainer:
     """Takes an answer piece by piece, and gives on what may be seen; *messages* are the prompt that it answers.
 
     Whatever the pieces are, what it gives is the same in sum: nowhere in it stands the number of a fence of the prompt, or a
-    tag of a tool call, even where those that were taken out stood in each other.
+    tag of a tool call, even where those that were taken out stood in each other. A call is left out; a tag that begins none,
+    as of an answer about code that has it, is written with other signs.
     """
 
     def __init__(self, messages: Iterable[Message]) -> None:
@@ -62,14 +66,16 @@ class Strainer:
                 break
             stop = len(self._held) if whole else self._undecided()
             match = self._found.search(self._held)
-            if match is None or match.start() >= stop:
+            if match is None or match.start() >= stop or not (whole or self._is_decided(match)):
+                stop = stop if match is None else min(stop, match.start())
                 seen, self._held = seen + self._kept(self._held[:stop]), self._held[stop:]
                 break
             seen += self._kept(self._held[: match.start()])
             self._held = self._held[match.end() :]
-            self._within = match[0].translate(_LOWER) == _OPEN
+            self._within = match[0].translate(_LOWER) == _OPEN and _BEGINS.match(self._held) is not None
             self.called |= self._within
-            seen += self._kept(self._in_place_of(match[0]))
+            is_quoted = match[0].startswith("<") and not self._within
+            seen += self._kept(match[0].translate(_SIGNS) if is_quoted else self._in_place_of(match[0]))
         return seen
 
     def _left_call(self) -> bool:
@@ -84,6 +90,11 @@ class Strainer:
         text = self._held.translate(_LOWER)
         ends = (at for at in range(len(text)) if any(form.startswith(text[at:]) for form in self._forms))
         return next(ends, len(text))
+
+    def _is_decided(self, match: re.Match[str]) -> bool:
+        """Return whether what stands behind *match* says whether a call begins there, where it is the tag of one."""
+        behind = self._held[match.end() :]
+        return match[0].translate(_LOWER) != _OPEN or not _GOES_ON.fullmatch(behind)
 
     def _in_place_of(self, mark: str) -> str:
         """Return what stands for *mark*, so that what stood around it does not become another."""

@@ -20,7 +20,7 @@ _CALL = '<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>'
 MESSAGES = (Message("system", "Answer."), Message("user", _PROMPT))
 _SCRAPS = st.sampled_from(
     [*_MARKS, *_NUMBERS, *_TAGS, _CALL, "data ", "Data ", "[end ", "[data ", "(", "`", "]", ": code]", "\n", " ", "main",
-     "{", "İ", *(part for number in _NUMBERS for part in (number[:4], number[4:], number.upper()))]
+     "{", "{ ", "İ", '"', "<function=", *(part for number in _NUMBERS for part in (number[:4], number[4:], number.upper()))]
 )  # fmt: skip
 ANSWERS = st.lists(_SCRAPS, max_size=14).map("".join)
 
@@ -63,6 +63,26 @@ def test_what_a_reader_would_miss_stays(answer: str, seen: str) -> None:
 )
 def test_an_answer_that_is_a_call_leaves_nothing_to_be_seen(call: str) -> None:
     assert _said([*call]) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It writes `<tool_call>` and looks for it in line 3.",
+        "```jinja\n<tool_call>\n{{ call | tojson }}\n</tool_call>\n``` wraps it.",
+        "The tags are <tools>, </tools> and <tool_call>",
+        "`</tool_call>` closes <TOOL_CALL>{name}",
+    ],
+)
+def test_an_answer_about_code_with_tags_of_calls_loses_nothing_but_the_look_of_them(answer: str) -> None:
+    """What stood behind such a tag was taken for a call, to the end of the answer, and nobody was told what was missing."""
+    seen, called = _said([*answer])
+    assert (seen.replace("‹", "<").replace("›", ">"), called) == (answer, False)  # noqa: RUF001 - see `_SIGNS`
+
+
+@pytest.mark.parametrize("begun", ['<tool_call>{"na', "<tool_call>\n{ ", "<tool_call>\n<function=search>\n<parameter=q>x"])
+def test_a_call_that_was_begun_is_none_of_the_answer(begun: str) -> None:
+    assert _said([*f"It is main. {begun}"]) == ("It is main. ", True)
 
 
 def test_a_result_is_told_without_marks_of_its_own() -> None:
