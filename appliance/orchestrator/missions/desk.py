@@ -119,9 +119,12 @@ class Desk:
         return self._records.entries(mission, after=after, limit=limit)
 
     def record(self, mission: MissionId) -> Iterator[bytes]:
-        """Yield its record as it is stored: for each entry one line of canonical JSON, with ``prev`` and ``hash``."""
-        self._records.get(mission)
-        return (canonical.line(entry) for entry in self._records.all_entries(mission))
+        """Yield its record as it is stored: for each entry one line of canonical JSON, with ``prev`` and ``hash``.
+
+        It is whole, also where the mission is deleted meanwhile.
+        """
+        _, entries = self._records.whole(mission)
+        return map(canonical.line, entries)
 
     def cancel(self, mission: MissionId, *, by: str) -> Mission:
         """Ask it to stop, at whatever it is; raise `Conflict` if it has ended.

@@ -116,13 +116,6 @@ class Records:
         with self._db.read() as conn:
             return [_entry(row) for row in conn.execute(query, (mission, after, limit))]
 
-    def all_entries(self, mission: MissionId) -> Iterator[Entry]:
-        """Yield every entry, in order, a page at a time."""
-        after = 0
-        while after < _NO_PLACE and (page := self.entries(mission, after=after)):
-            yield from page
-            after = page[-1].seq
-
     def append(
         self, last: Entry | None, step: Step, *, mission: MissionId, usage: Usage, standing: Standing | None = None
     ) -> Entry:

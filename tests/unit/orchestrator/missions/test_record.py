@@ -175,7 +175,9 @@ def test_a_mission_is_deleted_with_its_record_once_it_has_ended_and_that_is_audi
     with pytest.raises(Conflict):
         office.desk.remove(open_one.id, by="ada")
     with caplog.at_level("INFO", logger="audit"):
+        lines = office.desk.record(done.id)
         office.desk.remove(done.id, by="ada")
+    assert len(list(lines)) == done.entries  # who reads it has all of it
     assert [done.head in record.getMessage() and "ada" in record.getMessage() for record in caplog.records] == [True]
     assert [each.id for each in office.desk.list()] == [open_one.id]
     with closing(office.connect()) as conn:
