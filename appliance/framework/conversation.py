@@ -62,6 +62,10 @@ class Waiting:
             raise NotFound(f"The run {run_id[:80]!r} waits for nobody here.", remedy="A result that waits names its run.")
         return run, run.asked
 
+    def unended(self, session: str) -> list[tuple[str, str]]:
+        """Return the runs in *session* that waited for a person and have not ended, each with the approval it asked for."""
+        return [(name, run.asked) for name, run in self._runs.items() if run.session == session and not run.ended]
+
     def require_open(self) -> None:
         """Raise `Conflict` once `close` was called."""
         if self._closed:
@@ -100,13 +104,13 @@ class Conversation:
         return tuple(Message(each.role, each.content) for each in said if each.role != "tool" and not each.uses)
 
     async def run(self, text: str) -> TaskResult:
-        """Return what comes of *text*; raise `InvalidInput` where it says nothing."""
+        """Return what comes of *text*; raise `InvalidInput` where it says nothing, `Conflict` while another turn waits."""
         run_id = new_id("run")
         session = await self._begun(text)
-        return await self._waiting.result(_Run(self._turn(session, text, run_id)), run_id)
+        return await self._waiting.result(_Run(self._turn(session, text, run_id), session), run_id)
 
     async def stream(self, text: str) -> AsyncGenerator[AgentEvent, None]:
-        """Give the events of the turn with *text*; raise `InvalidInput` where it says nothing."""
+        """Give the events of the turn with *text*; raise as `run`."""
         session = await self._begun(text)
         self._waiting.working += 1
         try:
@@ -150,17 +154,36 @@ class Conversation:
                 title = self._made.turns.options.session.title or " ".join(text.split())[:80]
                 made = await asyncio.to_thread(sessions.create_session, project=self._made.project, title=title)
                 self._session = made.id
+        for run_id, approval in self._waiting.unended(self._session):
+            await self._require_decided(run_id, approval)
         return self._session
+
+    async def _require_decided(self, run_id: str, approval: str) -> None:
+        """Raise `Conflict` where the turn *run_id* waits for a person: one behind it would wait as long, unheard."""
+        approvals = self._made.turns.services.tools.approvals
+        pending = await asyncio.to_thread(approvals.list, state="pending", run=run_id)
+        if any(each.id == approval for each in pending):
+            raise Conflict(
+                f"A turn of this session waits for a person: the run {run_id}.",
+                remedy="Decide on what it asks, then send the message again.",
+                run=run_id,
+            )
 
 
 class _Run:
     """A turn at work in a task of its own: it goes on while nobody waits for it."""
 
-    def __init__(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+    def __init__(self, events: AsyncGenerator[AgentEvent, None], session: str) -> None:
+        self.session = session
         self.gathered = Gathering()
         self.asked = ""  # the approval that the last result was about
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._work(events))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn is over."""
+        return self._task.done()
 
     async def result(self) -> TaskResult:
         """Return what the turn came to, or that it now waits for a person."""

@@ -23,6 +23,10 @@ def test_a_call_that_needs_a_person_waits_for_one(house: AgentHouse) -> None:
             assert asked.approval_request.tool == "deploy"
             with pytest.raises(InvalidInput):
                 await made.resume(asked.run_id, "perhaps")  # type: ignore[arg-type]
+            with pytest.raises(Conflict, match=asked.run_id):  # it would wait as long, and nobody would know for what
+                await made.run("Are you there?")
+            with pytest.raises(Conflict, match=asked.run_id):
+                await heard(made, "Are you there?")
             done = await made.resume(asked.run_id, "approved", by="ada")
             assert (done.content, done.tool_calls[0].result, done.run_id) == ("Done.", "deployed", asked.run_id)
             with pytest.raises(NotFound):
