@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import Distribution, EntryPoint, distributions
@@ -34,6 +35,7 @@ from appliance.framework.plugin_source import check_imports
 PluginState = Literal["loaded", "failed", "off"]
 LOAD_S: Final = 5.0  # for import and registration together
 
+_LONGEST: Final = 1_000  # characters of why one failed
 _SHOWN: Final = 300  # characters of what a plugin says of itself, or raised
 _log = log.get("plugins")
 
@@ -155,7 +157,7 @@ class PluginLoader:
             "loaded",
             distribution=one.distribution,
             version=display(manifest.version)[:_SHOWN],
-            requires=manifest.requires,
+            requires=display(manifest.requires)[:_SHOWN],
             description=display(manifest.description)[:_SHOWN],
             permissions=tuple(manifest.permissions),
             tools=tuple(added.tools),
@@ -174,8 +176,9 @@ class PluginLoader:
         path, environment = [*sys.path], dict(os.environ)
         attempt = _Attempt(one.point, before=before, loader=self)
         thread = threading.Thread(target=attempt.run, name=f"plugin-{one.point.name}", daemon=True)
-        thread.start()
-        thread.join(self.seconds)
+        with redirect_stdout(sys.stderr):  # there a command's output may be what another program reads
+            thread.start()
+            thread.join(self.seconds)
         changed = _put_back(path, environment)
         if thread.is_alive():
             attempt.give_up()
@@ -324,4 +327,6 @@ def _put_back(path: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _failed(status: PluginStatus, reason: str, remedy: str) -> PluginStatus:
-    return PluginStatus(status.name, "failed", reason, remedy, distribution=status.distribution, version=status.version)
+    return PluginStatus(
+        status.name, "failed", reason[:_LONGEST], remedy, distribution=status.distribution, version=status.version
+    )

@@ -248,6 +248,17 @@ def test_a_tool_is_what_it_said_it_was_when_it_was_looked_at(tmp_path: Path) -> 
         assert told in ([("own", "read")], []), honest
 
 
+def test_what_a_plugin_prints_and_says_of_itself_spoils_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands with `--json` load plugins, too, and a status is shown in a table."""
+    install(tmp_path, "loud", f"Plugin.manifest = Manifest(NAME, '1', ' ' * 9_999)\n{REGISTERS.format(body='print(NAME)')}")
+    install(tmp_path, "long", "plugin = None", point="x" * 9_999)
+    found = load(tmp_path, "loud", "long")
+    assert (status(found, "loud").state, capsys.readouterr()) == ("loaded", ("", "loud\n"))
+    assert max(len(f"{each.requires}{each.reason}") for each in found.statuses) <= 1_000
+
+
 def test_a_workflow_that_is_not_valid_fails_its_plugin(tmp_path: Path) -> None:
     install_example(tmp_path)
     found = PluginLoader(validate=refuse, aside=tmp_path / "aside", folder=tmp_path).load(["glossary"])
