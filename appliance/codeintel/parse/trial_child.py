@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -32,6 +33,8 @@ def main() -> None:
     except Exception as exc:  # noqa: BLE001 - the outermost loop of a trial: whatever the grammar raises is told
         verdict = Verdict(message=f"The grammar of {language.name} raised {type(exc).__name__}: {exc}.")
     os.write(said, msgspec.msgpack.encode(verdict))
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # with whatever the grammar left running
 
 
 def _tried(language: AddedLanguage) -> str:

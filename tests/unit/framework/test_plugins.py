@@ -10,6 +10,7 @@ from appliance import __version__
 from appliance.errors import InvalidInput
 from appliance.framework.plugin_context import Taken
 from appliance.framework.plugins import PluginLoader, PluginSet, PluginStatus
+from tests.support.house import until
 from tests.support.plugins import EXAMPLE, install, install_example
 
 REGISTERS = "class P(Plugin):\n    def register(self, context):\n        {body}\nplugin = P()"
@@ -179,6 +180,12 @@ def nothing():
     return None
 def raising():
     raise RuntimeError("no licence")
+def forking():
+    import os, time, tree_sitter_lua
+    if (left := os.fork()) == 0:
+        time.sleep(600)
+    open(f"{__file__}.{left}", "w").close()
+    return tree_sitter_lua.language()
 def leaving():
     print("\\x80")
     sys.exit(0)
@@ -197,14 +204,18 @@ def test_a_grammar_that_fails_its_trial_fails_its_plugin_and_nothing_else(tmp_pa
     (tmp_path / "grammar.py").write_text(GRAMMAR)
     for number, (grammar, query, _) in enumerate(GRAMMARS.values()):
         install(tmp_path, f"bad{number}", moon(grammar, query))
+    install(tmp_path, "forks", moon("grammar:forking", "(chunk) @definition.module"))
     install_example(tmp_path)
     names = [f"bad{number}" for number in range(len(GRAMMARS))]
-    found = load(tmp_path, *names, "glossary-files")
+    found = load(tmp_path, *names, "glossary-files", "forks")
+    (left,) = tmp_path.glob("grammar.py.*")
+    until(lambda: not Path("/proc", left.suffix[1:], "exe").exists())  # what a grammar starts ends with its trial
     reasons = [status(found, name).reason for name in names]
     assert [said for said, (_, _, wanted) in zip(reasons, GRAMMARS.values(), strict=True) if wanted not in said] == []
     assert all(status(found, name).remedy for name in names)
     assert status(found, "glossary-files").languages == ("glossary",)
-    assert ([each.name for each in found.languages], found.tools) == (["glossary"], ())
+    assert [each.name for each in found.languages] == ["glossary", "moon"]
+    assert [tool.spec.name for tool in found.tools] == ["own"]
     assert all(each.build for each in found.languages)
     assert "grammar" not in sys.modules
 
