@@ -1,7 +1,7 @@
 """Missions: all of them, and one with its steps as they happen, what it asks people, its answer, and its record checked."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -21,7 +21,7 @@ from appliance.console.wiring import Pages
 from appliance.errors import ApplianceError, ApprovalRequired, Conflict, InvalidInput, LimitExceeded
 from appliance.ids import MissionId
 from appliance.orchestrator.approvals import Decision
-from appliance.orchestrator.missions.model import ENDED, Entry, Mission, MissionState
+from appliance.orchestrator.missions.model import ENDED, Entry, Mission, MissionLimits, MissionState
 from appliance.services import Services
 from appliance.web.requests import caller_of
 from appliance.web.steps import told
@@ -31,6 +31,8 @@ Which = Annotated[str, PathParameter(max_length=100)]
 
 _PER_PAGE: Final = 30  # missions
 _STEPS: Final = 60  # of one mission on a page
+_LIMITS: Final = ("seconds", "tokens", "tool_calls", "model_calls")
+_DIGITS: Final = 9  # of a limit
 _STATES: Final[dict[MissionState, tuple[Mood, str]]] = {
     "queued": ("idle", "Queued"),
     "running": ("live", "Running"),
@@ -94,6 +96,26 @@ class Goal:
 
     goal: str = ""
     repo: str = ""
+    max_seconds: str = ""
+    max_tokens: str = ""
+    max_tool_calls: str = ""
+    max_model_calls: str = ""
+
+    def cut(self) -> "Goal":
+        """Return it as it comes back on a page: no field longer than one that can be meant."""
+        numbers = {name: getattr(self, f"max_{name}")[:_DIGITS] for name in _LIMITS}
+        return Goal(
+            self.goal[:LONGEST_QUESTION], self.repo[:LONGEST], **{f"max_{name}": text for name, text in numbers.items()}
+        )
+
+    def limits(self, most: MissionLimits) -> MissionLimits:
+        """Return what is asked for, and *most* where nothing is; raise `InvalidInput` for what is no number above 0."""
+        given = {name: text for name in _LIMITS if (text := getattr(self, f"max_{name}").strip())}
+        for name, text in given.items():
+            if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text)):
+                remedy = "Leave it empty for as much as the settings let."
+                raise InvalidInput(f"The limit of {name.replace('_', ' ')} is no whole number above 0.", remedy=remedy)
+        return replace(most, **{name: int(text) for name, text in given.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +147,7 @@ class MissionsView:
     busy: bool
     choices: Choices
     form: Goal
+    most: MissionLimits
     previous: str
     next: str
     fault: Fault | None
@@ -163,10 +186,11 @@ def show_all(
 def start(data: URLEncodedBody[Goal], request: Asked, services: Wired, pages: Pages) -> Response[str] | Redirect:
     """Ask for a mission and go to its page; on an error the form comes back as it was."""
     try:
-        mission = services.missions.start(data.goal, scope=scope_of(services, data.repo), asked_by=caller_of(request))
+        limits = data.limits(services.missions.desk.ceilings)
+        scope = scope_of(services, data.repo)
+        mission = services.missions.start(data.goal, scope=scope, asked_by=caller_of(request), limits=limits)
     except ApplianceError as exc:
-        form = Goal(data.goal[:LONGEST_QUESTION], data.repo[:LONGEST])
-        return _all(services, pages, offset=0, form=form, fault=Fault.told(exc, request=request))
+        return _all(services, pages, offset=0, form=data.cut(), fault=Fault.told(exc, request=request))
     return Redirect(f"/missions/{mission.id}", status_code=303)
 
 
@@ -264,6 +288,7 @@ def _all(services: Services, pages: Renderer, *, offset: int, form: Goal, fault:
         busy=any(not row.ended for row in rows),
         choices=choices(services, form.repo),
         form=form,
+        most=services.missions.desk.ceilings,
         previous=f"/missions?offset={max(0, offset - _PER_PAGE)}" if offset else "",
         next=f"/missions?offset={offset + _PER_PAGE}" if len(found) > _PER_PAGE else "",
         fault=fault,

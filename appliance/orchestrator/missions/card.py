@@ -65,10 +65,12 @@ class Line:
 def composed(findings: Sequence[Finding]) -> tuple[Card, list[Line]]:
     """Return the card of *findings* and the sentences on it, each once.
 
-    What was asked comes before what stands beside it, each in the order of the goal's parts. Pieces of one definition that
-    have more than one line share the number of all of it.
+    What was asked comes before what stands beside it, each in the order of the goal's parts. Calls that are asked for are
+    not told again in their order. Pieces of one definition that have more than one line share the number of all of it.
     """
     card = Card(wholes=[each for finding in findings for each in finding.evidence if each.kind in CALLABLES])
+    asked = {_where(each.evidence[0]) for each in findings if each.calls and each.asked and each.evidence}
+    findings = [each for each in findings if not each.calls or each.asked or _where(each.evidence[0]) not in asked]
     ordered = sorted(findings, key=lambda finding: (not finding.asked, finding.part))
     lines: list[Line] = []
     for finding in ordered:
@@ -84,6 +86,10 @@ def composed(findings: Sequence[Finding]) -> tuple[Card, list[Line]]:
         for evidence in finding.evidence if not finding.said else ():
             card.place(evidence)
     return card, lines
+
+
+def _where(evidence: Evidence) -> tuple[str, str, int]:
+    return evidence.repo, evidence.path, evidence.start_line
 
 
 def _says(other: Sentence, sentence: Sentence) -> bool:

@@ -94,7 +94,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one junior found for one part of the goal. ``read``: which of the evidence a model would read, by place."""
+    """What one junior found for one part of the goal. ``read``: which of the evidence a model would read, by place.
+
+    ``calls``: it tells what its first place calls.
+    """
 
     junior: str
     part: int
@@ -105,6 +108,7 @@ class Finding:
     read: tuple[int, ...] = ()
     overlap: float = 0.0
     origin: Origin = "search"
+    calls: bool = False
 
 
 @dataclass(slots=True)

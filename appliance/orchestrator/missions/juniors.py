@@ -62,7 +62,8 @@ def finding_of(gave: Gave, look: Look, *, junior: str) -> Finding:
     said = [_said(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
     origin: Origin = "git" if look.intent == "history" else "graph"
     told = tuple(said if look.asked else _short(said))
-    return Finding(junior, look.part, told, gave.evidence, asked=look.asked, origin=origin)
+    calls = look.intent == "callees"
+    return Finding(junior, look.part, told, gave.evidence, asked=look.asked, origin=origin, calls=calls)
 
 
 def _short(said: Sequence[Said]) -> list[Said]:

@@ -95,7 +95,7 @@ def _defined(each: DefinitionHit) -> Entry:
     row = {**where(each.span), "symbol": each.symbol, "kind": each.kind, "signature": each.signature}
     return Entry(
         f"{place(each.span)}  {each.kind} {each.symbol}",
-        {**row, "how": each.how, "confidence": each.confidence},
+        {**row, "doc": each.doc, "how": each.how, "confidence": each.confidence},
         each.text,
         proof(each.span, each.text, symbol=each.symbol, kind=each.kind, why=f"defines {each.symbol}"),
     )

@@ -54,6 +54,18 @@ def test_a_mission_that_works_shows_its_steps_and_follows_them(browser: Client, 
     assert page.count('data-kind="') == entries
 
 
+def test_limits_of_the_form_hold_and_one_that_is_no_number_comes_back_with_the_reason(
+    browser: Client, services: Services
+) -> None:
+    """Who asks from a browser may bound a mission as the command line and the API may."""
+    answer = browser.post("/missions", data={"goal": GOAL, "max_seconds": "60", "max_tokens": " "}, follow_redirects=False)
+    mission = services.missions.desk.get(MissionId(answer.headers["location"].removeprefix("/missions/")))
+    assert (mission.limits.seconds, mission.limits.tokens) == (60, services.missions.desk.ceilings.tokens)
+    page = browser.post("/missions", data={"goal": GOAL, "max_tool_calls": "-1"}).text
+    assert "The limit of tool calls is no whole number above 0." in page
+    assert 'name="max_tool_calls" min="1" max="60" step="1" value="-1"' in page
+
+
 def test_a_paused_mission_goes_on_by_the_form_and_one_that_has_ended_can_only_be_deleted(
     browser: Client, services: Services
 ) -> None:

@@ -78,6 +78,8 @@ def test_of_a_question_how_it_is_told_what_one_look_cannot_tell(place: Make) -> 
     )
     test = "`test_verify_compares_the_digest_of_the_model_with_the_catalogue`"
     assert f"1 place in tests comes to `ModelStore.verify`, such as {test}." in told
+    quoted = "“Compare the digest of the installed model with the one in the catalogue.”"
+    assert f"`ModelStore.verify` says of itself: {quoted}" in told
     assert [" was changed last: " in text for text in told].count(True) == 1
     assert not [e for e in of_kind(there.entries(mission), "asked_model") if CHOICE in str(e.data["messages"])]
     read = next(request.messages[1].content for request in chat.requests if reads(request))
