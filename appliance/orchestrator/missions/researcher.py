@@ -32,6 +32,7 @@ _SHORTEST: Final = 3  # letters of a word that tells methods apart
 _WHOLE: Final = 2_600  # characters of a definition that a model reads beside other lines
 _ABOVE: Final = 12  # lines above a definition in which what its author says of it can stand
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
+_WORD: Final = re.compile(r"\w+")
 Row = Mapping[str, Json]
 
 
@@ -225,7 +226,8 @@ class Researcher:
 
 def _stands(sentence: str, text: str) -> bool:
     """Return whether the words of *sentence* stand in *text* one behind the other, whatever marks the lines of a comment."""
-    return " ".join(re.findall(r"\w+", sentence)) in " ".join(re.findall(r"\w+", text))
+    words, there = (f" {' '.join(_WORD.findall(each))} " for each in (sentence, text))
+    return not words.isspace() and words in there
 
 
 def _is_test(symbol: str) -> bool:
