@@ -16,6 +16,7 @@ from appliance.errors import Conflict, Unavailable
 
 _GONE_S = 30.0  # a web process that was killed is back by then
 _STEP_S = 0.2
+WAITS = "The mission waits for the worker; before a model's first one it is tried, for a minute or two…"
 
 
 class Watch:
@@ -27,9 +28,7 @@ class Watch:
         self._quiet = quiet
         self._screen = output.screen(stderr=True)
         self._screen.quiet = quiet
-        self._status = self._screen.status(
-            "The mission waits for the worker; before a model's first one it is tried, for a minute or two…"
-        )
+        self._status = self._screen.status(WAITS)
         self._seen = 0
         self._begun_at = 0.0
 
@@ -38,11 +37,14 @@ class Watch:
 
         Raise `Unavailable` if nobody will work on it: the appliance says that its worker is not well.
         """
-        if not self._look().ended:
+        mission = self._look()
+        if not mission.ended:
             require_worker(self._remote)
         gone_at: float | None = None
         if self._screen.is_terminal:
             self._status.start()
+        elif mission.state == "queued":
+            self._screen.print(WAITS, soft_wrap=True)
         try:
             while True:
                 before = self._seen

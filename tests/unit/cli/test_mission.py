@@ -9,6 +9,7 @@ import pytest
 from appliance.cli import loading, output
 from appliance.cli.flags import Flags
 from appliance.cli.mission import cancelling
+from appliance.cli.mission_watch import WAITS
 from appliance.cli.status import Status, _ask, _show
 from tests.support.scripted_http import Reply, ScriptedServer, events, problem
 from tests.unit.cli.conftest import Line
@@ -60,6 +61,7 @@ def test_steps_are_told_aside_and_the_answer_is_printed_with_its_sentences_numbe
     ran = line("mission", "run", "How is", "the total made?", "--repo", "shop", "--project", "till", "--max-calls", "9")
     assert ran.status == 0
     assert ran.err == (
+        f"{WAITS}\n"
         "    0.0 s  mission      begins: How is the total made?\n    2.0 s  researcher   search gave, after 0.2 s: 1 place\n"
     )
     order = ["[1] shop/cart.py:3-9", "the model's reading", "  1. It adds up the lines. [1]", "struck: frob"]
