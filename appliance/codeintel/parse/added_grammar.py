@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Final, get_args
 
 from tree_sitter import (
@@ -39,6 +40,7 @@ class Told:
     docs: tuple[Node, ...]
 
 
+NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 _NOTHING: Final = Told(None, ())
 
 

@@ -2,14 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
 
 from tree_sitter import Node
 
 from appliance.codeintel.facts import BlobFacts, BlobTask, Chunk, Encoding, Symbol
 from appliance.codeintel.parse.added import BUILT_IN, AddedLanguage, Languages
-from appliance.codeintel.parse.added_grammar import Told, added_grammar
+from appliance.codeintel.parse.added_grammar import NOTHING_TOLD, Told, added_grammar
 from appliance.codeintel.parse.chunks import CODE, TEXT, Piece, Span, cut
 from appliance.codeintel.parse.decode import decode
 from appliance.codeintel.parse.grammars import LANGUAGES, Captures, grammar
@@ -24,7 +22,6 @@ from appliance.codeintel.parse.words import Words
 from appliance.errors import InvalidInput, MalformedContent
 
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh")
-_NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 _HEAD = 400  # lines in which imports count as the head of the file
 
 
@@ -66,7 +63,7 @@ def _read(language: str, added: AddedLanguage | None, source: bytes) -> tuple[No
     if added is None:
         known = grammar(language)
         root = known.root(source)
-        return root, known.captures(root), _NOTHING_TOLD
+        return root, known.captures(root), NOTHING_TOLD
     loaded = added_grammar(added)
     root = loaded.root(source)
     return root, *loaded.captures(root)

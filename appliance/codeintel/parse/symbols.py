@@ -4,14 +4,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, cast
 
 import msgspec
 from tree_sitter import Node
 
 from appliance.codeintel.facts import Symbol, SymbolKind
-from appliance.codeintel.parse.added_grammar import Told
+from appliance.codeintel.parse.added_grammar import NOTHING_TOLD, Told
 from appliance.codeintel.parse.docs import comment_of, comment_rows, docstring
 from appliance.codeintel.parse.grammars import Captures
 from appliance.codeintel.parse.names import Name, name_of, split_name, type_name
@@ -37,7 +36,6 @@ _HEADED: Final = frozenset({"java", "csharp", "kotlin"})  # only there, because 
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _MOST_DOCS: Final = 60  # comments above a definition
 _COMMENT_MARKS: Final = " \t;%"  # of languages whose comments nobody here knows, beside those of `docs`
-_NOTHING_TOLD: Final[Mapping[int, Told]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -66,7 +64,7 @@ class Found:
 class SymbolFinder:
     """Finds the definitions of one file. *told* is what a plugin's query told of them, by the ids of their nodes."""
 
-    def __init__(self, language: str, text: SourceText, *, header: bool, told: Mapping[int, Told] = _NOTHING_TOLD) -> None:
+    def __init__(self, language: str, text: SourceText, *, header: bool, told: Mapping[int, Told] = NOTHING_TOLD) -> None:
         self._language = language
         self._text = text
         self._header = header

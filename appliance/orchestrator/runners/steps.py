@@ -149,17 +149,14 @@ class Stepper:
         return None
 
     async def _chosen(self, task: str, taken: Sequence[Taken], attempt: int) -> Choice:
-        specs, abilities = self._agent.specs, self._abilities
+        specs, ours = self._agent.specs, not self._abilities.native
 
         async def ask(share: float) -> Completion:
-            request = choosing(task, specs, taken, ours=abilities.envelope, skill=self._skill, share=share)
+            request = choosing(task, specs, taken, ours=ours, skill=self._skill, share=share)
             return await self._agent.choose(_again(request, attempt))
 
         said = await self._fitted(ask, taken)
-        if abilities.envelope:
-            choice = chosen(parsed(said, envelope(specs)))
-        else:
-            choice = native.call(said.text) or Choice(ANSWER, {})
+        choice = chosen(parsed(said, envelope(specs))) if ours else native.call(said.text) or Choice(ANSWER, {})
         try:
             canonical(choice.arguments)
         except (InvalidInput, LimitExceeded) as exc:

@@ -213,7 +213,7 @@ def test_a_tool_that_writes_is_never_called_without_a_choice() -> None:
 def test_native_calls_are_used_where_they_were_seen() -> None:
     said = '<tool_call>\n{"name": "search", "arguments": {"query": "digest"}}\n</tool_call>'
     model, tools = Model(scripted(said, "I have it.", "In shop/store.py.")), Tools()
-    result = asked(junior(model, tools, Abilities(native=True)))
+    result = asked(junior(model, tools, Abilities(envelope=True, native=True)))
     assert tools.calls == [("search", {"query": "digest"})]
     assert result.content == "In shop/store.py."
     assert all(request.schema is None for request in model.requests)
