@@ -153,10 +153,10 @@ class Cells:
         self._keep(number, values)
         if values != before:
             self._outdate(number)  # whoever has read it meanwhile, because it depends on itself
-        if has_read_stale:
+        if (grows and len(values) >= self._most) or not (has_read or has_read_stale):
+            self._state[number] = _FIXED  # it is full, or has read nothing that can change
+        elif has_read_stale:
             self._state[number] = _STALE
-        elif not has_read:
-            self._state[number] = _FIXED
         return values
 
     def _note(self, number: int) -> None:

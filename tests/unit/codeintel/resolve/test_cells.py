@@ -84,6 +84,21 @@ def _ignore(_: Values) -> None:
     """Take a result that only the reading of it matters of."""
 
 
+def test_what_is_full_is_never_worked_out_again() -> None:
+    """It cannot change, and those of one circle had each other worked out a hundred thousand times for nothing."""
+    cells, times = Cells(most=3), []
+
+    def work_out() -> Values:
+        times.append(1)
+        return cells.read("a") | cells.recall("key", work_out)
+
+    cells.add("a", values("x", "y", "z"))
+    assert cells.recall("key", work_out) == values("x", "y", "z")
+    cells.add("b", values("v"))
+    assert cells.recall("key", lambda: work_out() | cells.read("b")) == values("x", "y", "z")
+    assert len(times) == 1
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_recalled_is_what_would_be_worked_out_afresh(seed: int) -> None:
